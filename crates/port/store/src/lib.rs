@@ -1,0 +1,32 @@
+//! The document store: what every service persists goes through here.
+//!
+//! The contract is the weakest backend's, Azure Cosmos DB: documents live in a *container*, inside a
+//! *partition*; a write is a batch of one partition, at most [`MAX_BATCH`] operations, all or nothing;
+//! every document carries an etag and no unconditional write exists; a change feed per container delivers the
+//! latest version of every changed document. Adapters (`aro-store-sqlite`, `aro-store-postgres`) must
+//! not offer more, and the `conformance` suite (feature `testing`) holds them to it.
+//!
+//! What it is not: a query engine. Queries are by type, by id prefix and by equality on named members;
+//! work across partitions is a reconciler's, never a transaction's.
+//!
+//! Invariants every caller may rely on:
+//! * A successful [`DocumentStore::write`] survives `kill -9` of the process that made it.
+//! * A deleted or expired document is never returned by `get` or `query`, and its key can be created anew at
+//!   once, with a greater `version`.
+//! * The feed delivers at least once, in commit order within a partition, without a gap from any cursor it
+//!   handed out; if a gap can no longer be excluded it says [`StoreError::CursorExpired`] instead.
+#![warn(missing_docs)]
+
+mod batch;
+mod document;
+mod error;
+mod feed;
+mod query;
+mod store;
+
+pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, Op};
+pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};
+pub use error::StoreError;
+pub use feed::{Change, ChangePage, Cursor};
+pub use query::{Filter, Page, PageToken, Paged, Query};
+pub use store::{ChangeSignal, DocumentStore, SharedStore, Written};
