@@ -1,0 +1,133 @@
+//! The server: accept, bound, serve, drain.
+
+mod connection;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_runtime::{Fault, Listener, Phase, Scope, TaskKind};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::Service;
+
+/// Bounds of one listener.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// The listener's name in scopes and logs.
+    pub name: &'static str,
+    /// Most connections at once; further ones wait in the operating system's backlog.
+    pub max_connections: usize,
+    /// How long a client may take to send a request's head.
+    pub header_timeout: Duration,
+    /// How long connections may go on after they were told to finish.
+    pub drain: Duration,
+}
+
+impl ServeOptions {
+    /// Sensible bounds for a listener of this name.
+    pub fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            max_connections: 4096,
+            header_timeout: Duration::from_secs(10),
+            drain: Duration::from_secs(20),
+        }
+    }
+}
+
+/// A running server. It lives in its scope; this only tells where it listens.
+#[derive(Debug, Clone, Copy)]
+pub struct Server {
+    addr: SocketAddr,
+}
+
+impl Server {
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+/// The peer's address, in every request's extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
+/// Serves HTTP/1.1 and HTTP/2 (prior knowledge) on a bound listener until the scope is closed.
+///
+/// Returns at once; the accept loop and the connections are tasks of children of `scope`. The service is cloned
+/// per connection. A panic in it answers 500 and leaves the connection alive; to answer in a dialect of your own,
+/// put a [`crate::CatchPanicLayer`] into the service.
+pub fn serve<S, B>(listener: Listener, service: S, scope: &Scope, options: ServeOptions) -> Server
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let addr = listener.local_addr();
+    let accepting = scope.child(Phase::Listeners, options.name);
+    let requests = scope.child(Phase::Requests, options.name);
+    let permits = Arc::new(Semaphore::new(options.max_connections));
+    let socket = listener.into_inner();
+    let stop = accepting.clone();
+    accepting.spawn(TaskKind::Listener, "accept", async move {
+        loop {
+            let permit = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                permit = permits.clone().acquire_owned() => permit,
+            };
+            // The semaphore is never closed.
+            let Ok(permit) = permit else { break };
+            let (stream, peer) = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = accept(&socket) => accepted,
+            };
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "TCP_NODELAY was refused");
+            }
+            let connection =
+                connection::run(stream, peer, service.clone(), requests.clone(), options.clone());
+            requests.spawn(TaskKind::Connection, "connection", async move {
+                let _permit = permit;
+                connection.await;
+                Ok::<_, Fault>(())
+            });
+        }
+        Ok::<_, Fault>(())
+    });
+    Server { addr }
+}
+
+/// Accepts one connection. Errors of a single connection are skipped; running out of files or memory is waited
+/// out, since giving up the listener would turn a short shortage into an outage.
+async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
+    let mut pause = Duration::from_millis(5);
+    loop {
+        match socket.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_about_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "accepting is not possible now; trying again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+        }
+    }
+}
+
+fn is_about_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}
