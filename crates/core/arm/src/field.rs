@@ -56,11 +56,22 @@ pub enum Problem {
     /// The member cannot be decoded at all: `expected string, got number`.
     Undecodable(String),
     Required(Option<String>),
-    Invalid { value: String, why: String },
-    Unsupported { value: String, supported: Vec<String> },
+    Invalid {
+        value: String,
+        why: String,
+    },
+    Unsupported {
+        value: String,
+        supported: Vec<String>,
+    },
     Forbidden(String),
-    TooLong { max: usize },
-    TooMany { count: usize, max: usize },
+    TooLong {
+        max: usize,
+    },
+    TooMany {
+        count: usize,
+        max: usize,
+    },
     Duplicate(String),
 }
 

@@ -93,6 +93,22 @@ impl ResourceId {
         Self::assemble(Some(subscription.to_owned()), None, Some(namespace.to_owned()), pairs)
     }
 
+    /// The id of a resource in a resource group.
+    pub fn in_group(
+        subscription: &str,
+        resource_group: &str,
+        namespace: &str,
+        pairs: &[(&str, &str)],
+    ) -> Self {
+        let pairs = pairs.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
+        Self::assemble(
+            Some(subscription.to_owned()),
+            Some(resource_group.to_owned()),
+            Some(namespace.to_owned()),
+            pairs,
+        )
+    }
+
     /// The id of a resource below this one.
     pub fn child(&self, kind: &str, name: &str) -> Self {
         let mut pairs = self.pairs.clone();

@@ -46,7 +46,11 @@ fn escape(byte: u8) -> Option<&'static [u8]> {
 }
 
 impl Formatter for Body<'_> {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let bytes = fragment.as_bytes();
         let mut from = 0;
         for (at, byte) in bytes.iter().enumerate() {

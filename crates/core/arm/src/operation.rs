@@ -121,7 +121,9 @@ pub struct AdminCredential {
 
 impl std::fmt::Debug for AdminCredential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AdminCredential").field("expiration_timestamp", &self.expiration_timestamp).finish_non_exhaustive()
+        f.debug_struct("AdminCredential")
+            .field("expiration_timestamp", &self.expiration_timestamp)
+            .finish_non_exhaustive()
     }
 }
 
@@ -131,7 +133,12 @@ pub const RESULTS: &str = "hcpOperationResults";
 
 impl Operation {
     /// Moves it to a state; a terminal state is never left.
-    pub fn transition(&mut self, status: ProvisioningState, error: Option<OperationError>, now: Timestamp) -> bool {
+    pub fn transition(
+        &mut self,
+        status: ProvisioningState,
+        error: Option<OperationError>,
+        now: Timestamp,
+    ) -> bool {
         if self.status.is_terminal() || (self.status == status && self.error == error) {
             return false;
         }

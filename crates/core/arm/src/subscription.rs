@@ -67,9 +67,11 @@ impl Subscription {
 
     /// Whether experimental settings are open to this subscription.
     pub fn has_experimental_features(&self) -> bool {
-        let features = self.properties.as_ref().and_then(|properties| properties.registered_features.as_deref());
+        let features =
+            self.properties.as_ref().and_then(|properties| properties.registered_features.as_deref());
         features.unwrap_or_default().iter().any(|feature| {
-            feature.name.eq_ignore_ascii_case(EXPERIMENTAL) && feature.state.eq_ignore_ascii_case("Registered")
+            feature.name.eq_ignore_ascii_case(EXPERIMENTAL)
+                && feature.state.eq_ignore_ascii_case("Registered")
         })
     }
 }

@@ -40,7 +40,8 @@ impl SystemData {
         // By way of a map: serde would also take an array for a struct.
         let members: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(header).map_err(|e| SystemDataError(e.to_string()))?;
-        let data: Self = serde_json::from_value(members.into()).map_err(|e| SystemDataError(e.to_string()))?;
+        let data: Self =
+            serde_json::from_value(members.into()).map_err(|e| SystemDataError(e.to_string()))?;
         for (name, kind) in
             [("createdByType", &data.created_by_type), ("lastModifiedByType", &data.last_modified_by_type)]
         {
@@ -111,8 +112,10 @@ mod tests {
 
     #[test]
     fn who_made_a_resource_never_changes() {
-        let made = SystemData::parse(r#"{"createdBy":"ann","createdByType":"User"}"#).unwrap().for_create(now());
-        let header = SystemData::parse(r#"{"createdBy":"eve","lastModifiedBy":"bob","lastModifiedByType":"User"}"#);
+        let made =
+            SystemData::parse(r#"{"createdBy":"ann","createdByType":"User"}"#).unwrap().for_create(now());
+        let header =
+            SystemData::parse(r#"{"createdBy":"eve","lastModifiedBy":"bob","lastModifiedByType":"User"}"#);
         let changed = made.for_update(header.unwrap(), now());
         assert_eq!(changed.created_by.as_deref(), Some("ann"));
         assert_eq!(changed.last_modified_by.as_deref(), Some("bob"));

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SUBNET: &str = "/subscriptions/S1/resourcegroups/My-RG/PROVIDERS/Microsoft.Network/virtualNetworks/v/subnets/s";
+const SUBNET: &str =
+    "/subscriptions/S1/resourcegroups/My-RG/PROVIDERS/Microsoft.Network/virtualNetworks/v/subnets/s";
 
 #[test]
 fn the_words_arm_owns_are_canonical_and_all_else_keeps_its_case() {
@@ -41,7 +42,10 @@ fn what_is_not_an_id_says_why() {
     ] {
         assert_eq!(ResourceId::parse(text).unwrap_err(), why, "{text}");
     }
-    assert_eq!(ResourceId::parse(&format!("/subscriptions/{}", "x".repeat(3000))).unwrap_err(), IdError::TooLong);
+    assert_eq!(
+        ResourceId::parse(&format!("/subscriptions/{}", "x".repeat(3000))).unwrap_err(),
+        IdError::TooLong
+    );
 }
 
 proptest! {
