@@ -25,7 +25,7 @@ pub struct ServeOptions {
     pub name: &'static str,
     /// Most connections at once; further ones wait in the operating system's backlog.
     pub max_connections: usize,
-    /// How long a client may take to send a request's head.
+    /// How long a client may take to send a request's head; also how long an idle HTTP/1 connection is kept.
     pub header_timeout: Duration,
     /// How long connections may go on after they were told to finish.
     pub drain: Duration,
@@ -37,7 +37,7 @@ impl ServeOptions {
         Self {
             name,
             max_connections: 4096,
-            header_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(20),
         }
     }
