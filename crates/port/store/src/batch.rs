@@ -122,7 +122,10 @@ impl Batch {
             if let Op::Create(document) | Op::Replace(document, _) = op
                 && document.body.get().len() > MAX_DOCUMENT_BYTES
             {
-                return Err(BatchError::TooLarge { id: document.id.clone(), bytes: document.body.get().len() });
+                return Err(BatchError::TooLarge {
+                    id: document.id.clone(),
+                    bytes: document.body.get().len(),
+                });
             }
         }
         Ok(())

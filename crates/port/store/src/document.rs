@@ -7,6 +7,8 @@ use std::time::Duration;
 use aro_base::{ETag, Timestamp};
 use serde_json::value::RawValue;
 
+use crate::adapter::fold;
+
 /// A set of documents with its own change feed. Containers are declared by code, never by input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Container(&'static str);
@@ -36,7 +38,7 @@ pub struct PartitionKey(Arc<str>);
 impl PartitionKey {
     /// Makes a key, lower-casing it.
     pub fn new(text: &str) -> Self {
-        Self(text.to_lowercase().into())
+        Self(fold(text).into())
     }
 
     /// The key as text.
@@ -85,28 +87,33 @@ impl fmt::Display for DocKey {
 }
 
 /// The JSON body of a document, as stored. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Raw(Arc<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw(Arc<str>);
 
 impl Raw {
     /// Serialises a value.
     pub fn of<T: serde::Serialize>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::value::to_raw_value(value).map(|raw| Self(raw.into()))
+        serde_json::to_string(value).map(|text| Self(text.into()))
     }
 
     /// Takes text that is already JSON; checks that it is.
     pub fn parse(text: String) -> Result<Self, serde_json::Error> {
-        RawValue::from_string(text).map(|raw| Self(raw.into()))
+        RawValue::from_string(text).map(|raw| Self(Box::<str>::from(raw).into()))
+    }
+
+    /// Takes text that a store wrote and now reads back; it was checked on its way in. For adapters.
+    pub fn stored(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
     }
 
     /// The JSON text.
     pub fn get(&self) -> &str {
-        self.0.get()
+        &self.0
     }
 
     /// Reads it as a type.
     pub fn to<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.0.get())
+        serde_json::from_str(&self.0)
     }
 }
 
@@ -136,7 +143,8 @@ pub struct Document {
     pub resource_id: String,
     /// Changes with every write.
     pub etag: ETag,
-    /// Counts the writes of this key, also across delete and re-create.
+    /// Grows with every write of this key, also across delete and re-create: of two deliveries of one key the one
+    /// with the greater version is the newer.
     pub version: u64,
     /// When it was last written.
     pub modified: Timestamp,

@@ -17,7 +17,10 @@
 //!   handed out; if a gap can no longer be excluded it says [`StoreError::CursorExpired`] instead.
 #![warn(missing_docs)]
 
+pub mod adapter;
 mod batch;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 mod document;
 mod error;
 mod feed;

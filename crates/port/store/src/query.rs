@@ -20,7 +20,13 @@ pub struct Query {
 impl Query {
     /// Everything in one partition.
     pub fn partition(container: Container, partition: PartitionKey) -> Self {
-        Self { container, partition: Some(partition), resource_type: None, id_prefix: None, filters: Vec::new() }
+        Self {
+            container,
+            partition: Some(partition),
+            resource_type: None,
+            id_prefix: None,
+            filters: Vec::new(),
+        }
     }
 
     /// Everything in all partitions.

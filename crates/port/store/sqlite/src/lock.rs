@@ -1,0 +1,60 @@
+//! Keeps other processes out of the data directory.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use crate::OpenError;
+
+/// Holds the directory for as long as it lives. The kernel lets go of the lock when the process dies, so a stale
+/// file never blocks a start.
+#[derive(Debug)]
+pub(crate) struct DirLock {
+    _file: File,
+}
+
+impl DirLock {
+    /// Takes the directory, creating it if missing.
+    pub(crate) fn take(directory: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Directory { path: directory.to_owned(), source };
+        fs::create_dir_all(directory).map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(directory.join("lock"))
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+                let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
+                return Err(OpenError::Locked { path: directory.to_owned(), holder });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        file.set_len(0).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        writeln!(file, "{}", std::process::id()).map_err(failed)?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_the_first_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = DirLock::take(dir.path()).unwrap();
+        let refused = DirLock::take(dir.path()).unwrap_err();
+        assert!(
+            matches!(&refused, OpenError::Locked { holder, .. } if *holder == std::process::id().to_string())
+        );
+        drop(first);
+        DirLock::take(dir.path()).unwrap();
+    }
+}

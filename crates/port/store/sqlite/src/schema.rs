@@ -1,0 +1,74 @@
+//! Connections and numbered migrations.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::OpenError;
+
+/// Every change of the schema ever made, in order; entry n brings version n to n + 1. Never edited, only added to.
+const MIGRATIONS: &[&str] = &[include_str!("schema/0001_documents.sql")];
+
+/// Opens the one writing connection and brings the schema up to date.
+pub(crate) fn open_writer(file: &Path) -> Result<Connection, OpenError> {
+    let mut connection = Connection::open(file)?;
+    // The order matters: the journal mode can only change before anything is written.
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -65536;
+         PRAGMA wal_autocheckpoint = 8000;
+         PRAGMA journal_size_limit = 67108864;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(64);
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// Opens a connection that cannot write.
+pub(crate) fn open_reader(file: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.execute_batch("PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456;")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    let known = MIGRATIONS.len() as i64;
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > known {
+        return Err(OpenError::TooNew { found, known });
+    }
+    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrating_twice_changes_nothing_and_a_newer_schema_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("store.db");
+        let dump = |connection: &Connection| -> Vec<String> {
+            let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY 1").unwrap();
+            let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+            rows.map(|sql| sql.unwrap().unwrap_or_default()).collect()
+        };
+        let first = dump(&open_writer(&file).unwrap());
+        let again = open_writer(&file).unwrap();
+        assert_eq!(first, dump(&again));
+        again.pragma_update(None, "user_version", 99).unwrap();
+        drop(again);
+        let refused = open_writer(&file).unwrap_err();
+        assert!(matches!(refused, OpenError::TooNew { found: 99, .. }), "{refused}");
+    }
+}

@@ -1,0 +1,3 @@
+//! The SQLite adapter against the contract, and what is special about it.
+
+mod conformance;
