@@ -1,1 +1,54 @@
-fn main() {}
+//! Logic behind `make`: checks and generated files. Run as `cargo xtask <command>`.
+
+mod generate;
+mod layers;
+mod manifests;
+mod workspace;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Prove that dependencies only point down, and that every manifest inherits what it should.
+    CheckLayers,
+    /// Write the generated documents; with --check only say whether they are up to date.
+    Gen {
+        /// Change nothing; fail if something would change.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let root = workspace::root()?;
+    let complaints = match Cli::parse().command {
+        Command::CheckLayers => check_layers(&root)?,
+        Command::Gen { check } => generate::run(&root, check)?,
+    };
+    for complaint in &complaints {
+        writeln!(std::io::stderr(), "{complaint}")?;
+    }
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check_layers(root: &Path) -> anyhow::Result<Vec<String>> {
+    let crates = workspace::crates(root)?;
+    let mut complaints = layers::violations(&crates);
+    for member in &crates {
+        let path = root.join(&member.path).join("Cargo.toml");
+        let manifest: toml::Table = std::fs::read_to_string(&path)?.parse()?;
+        complaints.extend(manifests::violations(&member.name, &manifest));
+    }
+    Ok(complaints)
+}

@@ -19,6 +19,13 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TraceLayer;
 
+impl TraceLayer {
+    /// The layer; it has no settings.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
 impl<S> Layer<S> for TraceLayer {
     type Service = Trace<S>;
 
