@@ -15,5 +15,5 @@ pub use class::{Class, Classify};
 pub use clock::{Clock, ManualClock, SharedClock};
 pub use error_chain::chain;
 pub use etag::ETag;
-pub use jiff::Timestamp;
+pub use jiff::{SignedDuration, Timestamp};
 pub use secret::Secret;

@@ -1,0 +1,77 @@
+//! Admin credentials: asking for one, revoking all.
+
+use aro_arm::credential;
+use aro_arm::hcp::cluster::Cluster;
+use aro_arm::hcp::resource::Resource;
+use aro_arm::hcp::version::ApiVersion;
+use aro_arm::operation::{CredentialRequest, Request as Asked};
+use aro_documents::{Stored, Write};
+use http::StatusCode;
+
+use super::delete::active_operations;
+use super::resources::commit;
+use crate::answer::Answer;
+use crate::conflict;
+use crate::error::Failure;
+use crate::operations::{self, Asker};
+use crate::shared::{Request, Shared, until_undisturbed};
+
+/// Since this version the caller keeps its private key and sends a certificate request.
+const CSR_SINCE: ApiVersion = ApiVersion::V2026_09_01Preview;
+
+pub async fn request(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    let csr = match request.version >= CSR_SINCE {
+        true => Some(credential::decode_request(&request.json()?).map_err(Failure::Problems)?),
+        false => None,
+    };
+    until_undisturbed(|_| async {
+        let cluster = cluster_at_rest(shared, request).await?;
+        let id = &cluster.value.id;
+        let mut operation = operations::begin(
+            shared,
+            &Asker::Client(request),
+            Asked::RequestCredential,
+            id,
+            shared.clock.now(),
+        );
+        operation.system_admin_credential_request =
+            csr.clone().map(|certificate_signing_request| CredentialRequest { certificate_signing_request });
+        let mut write = Write::new(&request.matched.subscription);
+        write.create_operation(&operation)?.owe(&operations::owed(&operation))?;
+        // A deletion or a revocation that starts meanwhile must win.
+        write.unchanged(id, &cluster.etag);
+        commit(shared, write, &operation, 0).await?;
+        Ok(operations::follow(Answer::empty(StatusCode::ACCEPTED), request, &operation, true))
+    })
+    .await
+}
+
+pub async fn revoke(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    until_undisturbed(|_| async {
+        let cluster = cluster_at_rest(shared, request).await?;
+        let (id, now) = (&cluster.value.id, shared.clock.now());
+        let operation = operations::begin(shared, &Asker::Client(request), Asked::RevokeCredentials, id, now);
+        let mut write = Write::new(&request.matched.subscription);
+        let mut revoking = cluster.value.clone();
+        revoking.hosting.revoke_credentials_operation_id = Some(operation.operation_id.name().to_owned());
+        write.replace(id, Cluster::TYPE, &revoking, &cluster.etag)?;
+        write.create_operation(&operation)?.owe(&operations::owed(&operation))?;
+        for active in active_operations(shared, id).await? {
+            let mut ended = active.value.clone();
+            if ended.request == Asked::RequestCredential && ended.supersede(now) {
+                write.replace_operation(&ended, &active.etag)?;
+            }
+        }
+        commit(shared, write, &operation, 0).await?;
+        Ok(operations::follow(Answer::empty(StatusCode::ACCEPTED), request, &operation, true))
+    })
+    .await
+}
+
+async fn cluster_at_rest(shared: &Shared, request: &Request) -> Result<Stored<Cluster>, Failure> {
+    let id = request.matched.cluster_id();
+    let cluster = shared.documents.find::<Cluster>(&id).await?.ok_or(Failure::NotFound(id))?;
+    let revoking = cluster.value.hosting.revoke_credentials_operation_id.is_some();
+    conflict::check_credential_action(&cluster.value.id, cluster.value.provisioning_state(), revoking)?;
+    Ok(cluster)
+}

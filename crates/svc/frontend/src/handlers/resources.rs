@@ -1,0 +1,238 @@
+//! GET, list, PUT and PATCH of clusters, node pools and external auths. DELETE has its own file.
+
+use aro_arm::hcp::cluster::Cluster;
+use aro_arm::hcp::resource::Resource;
+use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
+use aro_arm::{FieldError, FieldPath, ResourceId, json};
+use aro_base::ETag;
+use aro_documents::{ListOf, Stored, Write, operation_document_id};
+use aro_store::{StoreError, Written};
+use http::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::delete;
+use super::kind::{Kind, Surroundings};
+use crate::answer::Answer;
+use crate::claims;
+use crate::conflict;
+use crate::error::Failure;
+use crate::operations::{self, Asker};
+use crate::shared::{Request, Shared, until_undisturbed};
+
+/// All methods of one resource.
+pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    match request.method {
+        Method::GET => get::<T>(shared, request).await,
+        Method::DELETE => delete::handle::<T>(shared, request).await,
+        Method::PUT => {
+            let body = request.json()?;
+            until_undisturbed(|attempt| put::<T>(shared, request, &body, attempt)).await
+        }
+        _ => {
+            let patch = request.json()?;
+            until_undisturbed(|_| update::<T>(shared, request, &patch)).await
+        }
+    }
+}
+
+async fn get<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    let id = request.matched.resource_id();
+    let stored = shared.documents.find::<T>(&id).await?.ok_or(Failure::NotFound(id))?;
+    if request.caller.preconditions.is_unmodified(&stored.etag) {
+        return Ok(with_etag(Answer::empty(StatusCode::NOT_MODIFIED), Some(&stored.etag)));
+    }
+    let body = json::to_body(&stored.value.render(request.version));
+    Ok(with_etag(Answer::bytes(StatusCode::OK, body), Some(&stored.etag)))
+}
+
+/// Clusters of a subscription or of one of its groups.
+pub async fn list_clusters(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    let (subscription, group) = (&request.matched.subscription, &request.matched.resource_group);
+    let all = ListOf::<Cluster>::in_subscription(subscription, Cluster::TYPE);
+    let list = match group.is_empty() {
+        true => all,
+        false => all.below(&format!("/subscriptions/{subscription}/resourceGroups/{group}")),
+    };
+    list_page(shared, request, &list).await
+}
+
+/// Children of a cluster; the cluster must exist.
+pub async fn list_children<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
+    let cluster = request.matched.cluster_id();
+    if !shared.documents.exists(&cluster).await? {
+        return Err(Failure::NotFound(cluster));
+    }
+    let list = ListOf::<T>::in_subscription(&request.matched.subscription, T::TYPE).below(cluster.as_str());
+    list_page(shared, request, &list).await
+}
+
+async fn list_page<T: Kind>(shared: &Shared, request: &Request, list: &ListOf<T>) -> Result<Answer, Failure> {
+    let page = request.query.page().map_err(Failure::BadParameter)?;
+    let listed = shared.documents.page(list, page).await?;
+    let value = listed.items.iter().map(|stored| stored.value.render(request.version)).collect();
+    let next_link = listed.next.map(|token| request.caller.url().next_page(token.as_str()));
+    Ok(Answer::json(StatusCode::OK, &ListBody { next_link, value }))
+}
+
+/// A page as the wire has it, keys in alphabetical order.
+#[derive(Serialize)]
+pub struct ListBody {
+    #[serde(rename = "nextLink", skip_serializing_if = "Option::is_none")]
+    pub next_link: Option<String>,
+    pub value: Vec<Value>,
+}
+
+async fn put<T: Kind>(
+    shared: &Shared,
+    request: &Request,
+    body: &Value,
+    attempt: usize,
+) -> Result<Answer, Failure> {
+    let id = request.matched.resource_id();
+    match shared.documents.find::<T>(&id).await? {
+        None => create::<T>(shared, request, body, attempt).await,
+        Some(stored) => change(shared, request, body, stored).await,
+    }
+}
+
+async fn update<T: Kind>(shared: &Shared, request: &Request, patch: &Value) -> Result<Answer, Failure> {
+    let id = request.matched.resource_id();
+    let stored = shared.documents.find::<T>(&id).await?.ok_or(Failure::NotFound(id))?;
+    change(shared, request, patch, stored).await
+}
+
+async fn create<T: Kind>(
+    shared: &Shared,
+    request: &Request,
+    body: &Value,
+    attempt: usize,
+) -> Result<Answer, Failure> {
+    let id = request.matched.resource_id();
+    request.caller.preconditions.check_write(None).map_err(Failure::Precondition)?;
+    let parent = parent_for_write::<T>(shared, request, "create").await?;
+    let now = shared.clock.now();
+    let context = request.context(&id, shared, now)?;
+    let around = Surroundings { shared, parent: parent.as_ref(), experimental: context.experimental };
+
+    let mut resource = T::create(request.version, body, &context).map_err(Failure::Problems)?;
+    let mut problems = resource.admit_create(&around).await?;
+    let mut write = Write::new(&request.matched.subscription);
+    let wanted = resource.claims(&around);
+    problems.extend(claims::take(&shared.documents, &mut write, &id, &wanted, attempt > 0).await?);
+    if !problems.is_empty() {
+        return Err(Failure::Problems(problems));
+    }
+    resource.preflight(shared).await?;
+
+    let operation = operations::begin(shared, &Asker::Client(request), Asked::Create, &id, now);
+    accept(&mut resource, &operation);
+    write
+        .create(&id, T::TYPE, &resource)?
+        .create_operation(&operation)?
+        .owe(&operations::owed(&operation))?;
+    if let Some(parent) = &parent {
+        // If the cluster begins to go meanwhile, its new child must not slip in.
+        write.unchanged(&parent.value.id, &parent.etag);
+    }
+    let etag = commit(shared, write, &operation, wanted.len()).await?;
+    let answer = Answer::bytes(StatusCode::CREATED, json::to_body(&resource.render(request.version)));
+    Ok(operations::follow(with_etag(answer, etag.as_ref()), request, &operation, false))
+}
+
+/// PUT or PATCH of what exists.
+async fn change<T: Kind>(
+    shared: &Shared,
+    request: &Request,
+    body: &Value,
+    stored: Stored<T>,
+) -> Result<Answer, Failure> {
+    // The id keeps the case it was created with.
+    let id = stored.value.id().clone();
+    request.caller.preconditions.check_write(Some(&stored.etag)).map_err(Failure::Precondition)?;
+    let parent = parent_for_write::<T>(shared, request, "update").await?;
+    conflict::check_update(&id, stored.value.provisioning_state())?;
+    if stored.value.service().deletion_timestamp.is_some() {
+        let problem = FieldError::forbidden(&FieldPath::new("id"), "the resource is being deleted");
+        return Err(Failure::Problems(vec![problem]));
+    }
+    let now = shared.clock.now();
+    let context = request.context(&id, shared, now)?;
+    let around = Surroundings { shared, parent: parent.as_ref(), experimental: context.experimental };
+
+    let is_patch = request.method == Method::PATCH;
+    let changed = match is_patch {
+        true => stored.value.patch(request.version, body, &context),
+        false => stored.value.replace(request.version, body, &context),
+    };
+    let mut resource = changed.map_err(Failure::Problems)?;
+    let problems = resource.admit_update(&stored.value, &around).await?;
+    if !problems.is_empty() {
+        return Err(Failure::Problems(problems));
+    }
+
+    let operation = operations::begin(shared, &Asker::Client(request), Asked::Update, &id, now);
+    accept(&mut resource, &operation);
+    let mut write = Write::new(&request.matched.subscription);
+    write
+        .replace(&id, T::TYPE, &resource, &stored.etag)?
+        .create_operation(&operation)?
+        .owe(&operations::owed(&operation))?;
+    let etag = commit(shared, write, &operation, 0).await?;
+    let status = if is_patch { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let answer = Answer::bytes(status, json::to_body(&resource.render(request.version)));
+    Ok(operations::follow(with_etag(answer, etag.as_ref()), request, &operation, is_patch))
+}
+
+/// The cluster of a child, if its state lets children be written.
+pub async fn parent_for_write<T: Kind>(
+    shared: &Shared,
+    request: &Request,
+    verb: &str,
+) -> Result<Option<Stored<Cluster>>, Failure> {
+    if !T::IS_CHILD {
+        return Ok(None);
+    }
+    let cluster = request.matched.cluster_id();
+    let parent = shared.documents.find::<Cluster>(&cluster).await?.ok_or(Failure::NotFound(cluster))?;
+    conflict::check_parent(&request.matched.resource_id(), verb, parent.value.provisioning_state())?;
+    Ok(Some(parent))
+}
+
+fn accept<T: Resource>(resource: &mut T, operation: &Operation) {
+    resource.set_provisioning_state(ProvisioningState::Accepted);
+    resource.service_mut().active_operation_id = Some(operation.operation_id.name().to_owned());
+}
+
+/// Commits the batch of an operation; the resource is at this index in it. If the store's reply is lost, the operation's
+/// document tells whether the batch happened.
+pub async fn commit(
+    shared: &Shared,
+    write: Write,
+    operation: &Operation,
+    resource_index: usize,
+) -> Result<Option<ETag>, Failure> {
+    match write.commit(shared.documents.store()).await {
+        Ok(written) => Ok(written.into_iter().nth(resource_index).map(|Written { etag, .. }| etag)),
+        Err(StoreError::Unavailable(cause)) => {
+            let proof = operation_proof(operation);
+            match shared.documents.exists(&proof).await {
+                Ok(true) => Ok(None),
+                _ => Err(Failure::Unavailable(cause)),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn operation_proof(operation: &Operation) -> ResourceId {
+    let id = &operation.operation_id;
+    operation_document_id(id.subscription().unwrap_or_default(), id.name())
+}
+
+fn with_etag(answer: Answer, etag: Option<&ETag>) -> Answer {
+    match etag {
+        Some(etag) => answer.header("etag", &format!("\"{etag}\"")),
+        None => answer,
+    }
+}
