@@ -10,6 +10,16 @@ pub const MAX_BATCH: usize = 100;
 /// How large one document may be (Cosmos DB's limit is 2 MiB; bodies are counted as stored).
 pub const MAX_DOCUMENT_BYTES: usize = 2 * 1024 * 1024;
 
+/// How long an id or a partition key may be (Cosmos DB's limit).
+pub const MAX_ID_BYTES: usize = 1023;
+
+/// How long a resource type or a resource id may be: what fits into an index of every backend.
+pub const MAX_NAME_BYTES: usize = 2000;
+
+fn storable(name: &str, limit: usize) -> bool {
+    !name.is_empty() && name.len() <= limit && !name.chars().any(char::is_control)
+}
+
 /// One conditional write. There is no unconditional one.
 #[derive(Debug, Clone)]
 pub enum Op {
@@ -53,6 +63,12 @@ pub enum BatchError {
     /// Two operations on one document in one batch have no defined order.
     #[error("the batch names document `{0}` twice")]
     Twice(DocId),
+    /// An id, type or resource id that some backend cannot hold.
+    #[error("document `{id}` has a name that is empty, too long or holds a control character")]
+    BadName {
+        /// Which one.
+        id: DocId,
+    },
     /// A document is larger than any backend takes.
     #[error("document `{id}` has {bytes} bytes, more than {MAX_DOCUMENT_BYTES}")]
     TooLarge {
@@ -119,9 +135,17 @@ impl Batch {
             if !seen.insert(op.id()) {
                 return Err(BatchError::Twice(op.id().clone()));
             }
-            if let Op::Create(document) | Op::Replace(document, _) = op
-                && document.body.get().len() > MAX_DOCUMENT_BYTES
+            if !storable(op.id().as_str(), MAX_ID_BYTES) || !storable(self.partition.as_str(), MAX_ID_BYTES) {
+                return Err(BatchError::BadName { id: op.id().clone() });
+            }
+            let (Op::Create(document) | Op::Replace(document, _)) = op else { continue };
+            if [&document.resource_type, &document.resource_id]
+                .iter()
+                .any(|name| !storable(name, MAX_NAME_BYTES))
             {
+                return Err(BatchError::BadName { id: document.id.clone() });
+            }
+            if document.body.get().len() > MAX_DOCUMENT_BYTES {
                 return Err(BatchError::TooLarge {
                     id: document.id.clone(),
                     bytes: document.body.get().len(),

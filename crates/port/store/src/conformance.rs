@@ -55,6 +55,7 @@ macro_rules! conformance_suite {
             batches: an_empty_batch_is_refused,
             batches: a_batch_that_names_a_document_twice_is_refused,
             batches: a_document_that_is_too_large_is_refused_and_the_largest_is_taken,
+            batches: names_that_some_backend_cannot_hold_are_refused,
             batches: a_conflict_tells_which_operation_and_what_is_there,
             batches: results_come_in_the_order_of_the_operations,
             concurrency: concurrent_increments_are_all_counted,

@@ -27,7 +27,7 @@ mod feed;
 mod query;
 mod store;
 
-pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, Op};
+pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_NAME_BYTES, Op};
 pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};
 pub use error::StoreError;
 pub use feed::{Change, ChangePage, Cursor};

@@ -19,7 +19,6 @@
 
 mod apply;
 mod cache;
-mod cursor;
 mod effects;
 mod error;
 mod lock;
@@ -28,7 +27,6 @@ mod options;
 mod read;
 mod readers;
 mod schema;
-mod signals;
 mod stats;
 mod store;
 mod sweep;

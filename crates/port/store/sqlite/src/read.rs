@@ -1,7 +1,7 @@
 //! The reads, as functions of a connection that stands in a read transaction.
 
 use aro_base::Timestamp;
-use aro_store::adapter::{Position, etag_of, fold, matches, position_of, prefix_end, token_for};
+use aro_store::adapter::{Place, Position, etag_of, fold, matches, position_of, prefix_end, token_for};
 use aro_store::{
     Change, ChangePage, Container, Cursor, DocId, DocKey, Document, Page, Paged, PartitionKey, Query, Raw,
     StoreError,
@@ -10,7 +10,6 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 
 use crate::apply::timestamp;
-use crate::cursor::Place;
 use crate::error::store_error;
 
 /// The columns that make a document; the order is that of [`Columns`].

@@ -3,8 +3,10 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_store::adapter::Signals;
 use aro_store::{
     Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
     StoreError, Written,
@@ -17,10 +19,12 @@ use crate::error::{closed, store_error};
 use crate::lock::DirLock;
 use crate::names::Names;
 use crate::readers::Readers;
-use crate::signals::Signals;
 use crate::stats::{Counters, StoreStats};
 use crate::writer::{Job, Shared, Writer};
 use crate::{OpenError, SqliteOptions, read, schema};
+
+/// Wake-ups are never lost here; looking now and then keeps consumers honest about spurious ones.
+const NOW_AND_THEN: Duration = Duration::from_secs(30);
 
 /// A document store in one directory. Share it as `Arc`; dropping the last one stops its threads.
 pub struct SqliteStore {
@@ -45,7 +49,7 @@ impl SqliteStore {
         let life: String = connection.query_row("SELECT id FROM life", [], |row| row.get(0))?;
         let shared = Arc::new(Shared {
             cache: Cache::new(options.cache_bytes),
-            signals: Signals::default(),
+            signals: Signals::new(NOW_AND_THEN),
             counters: Counters::default(),
         });
         let queue = options.queue.max(1);

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use aro_base::{SharedClock, Timestamp, chain};
+use aro_store::adapter::Signals;
 use aro_store::{Batch, StoreError, Written};
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -17,7 +18,6 @@ use crate::effects::Effects;
 use crate::error::{GroupFailed, store_error};
 use crate::lock::DirLock;
 use crate::names::Names;
-use crate::signals::Signals;
 use crate::stats::Counters;
 use crate::sweep::sweep;
 use crate::{OpenError, SqliteOptions};
@@ -119,7 +119,7 @@ impl Writer {
                 Counters::add(&counters.conflicts, effects.conflicts);
                 self.shared.cache.commit(effects.documents);
                 for container in effects.containers {
-                    self.shared.signals.wake(container);
+                    self.shared.signals.wake(container.name());
                 }
                 outcomes
             }

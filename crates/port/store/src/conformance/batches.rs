@@ -71,6 +71,23 @@ pub async fn a_document_that_is_too_large_is_refused_and_the_largest_is_taken<F:
     assert!(matches!(refused, Err(StoreError::Batch(BatchError::TooLarge { .. }))));
 }
 
+/// Nobody shall find out when moving to another backend.
+pub async fn names_that_some_backend_cannot_hold_are_refused<F: Fixture>(fixture: &mut F) {
+    let store = fixture.store();
+    let long = "x".repeat(1024);
+    for name in ["", "a\0b", "a\nb", long.as_str()] {
+        let refused = write(&store, "p", Op::Create(doc(name))).await;
+        assert!(matches!(refused, Err(StoreError::Batch(BatchError::BadName { .. }))), "{name:?}");
+        assert!(store.get(&super::key("p", name)).await.unwrap().is_none(), "asking is harmless");
+        let query = Query::partition(super::THINGS, part(name)).under(name);
+        assert!(ids(&store, &query, 10).await.is_empty());
+    }
+    write(&store, "p", Op::Create(doc(&"ü".repeat(511)))).await.unwrap();
+    let mut longest = doc("longest");
+    longest.resource_id = format!("/{}", "y/".repeat(999));
+    write(&store, "p", Op::Create(longest)).await.unwrap();
+}
+
 /// The first failing operation is named, with its key and the etag that would have passed.
 pub async fn a_conflict_tells_which_operation_and_what_is_there<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();

@@ -1,30 +1,33 @@
-//! Positions in the feed.
+//! Positions in the feed, for adapters whose feed is ordered by one number per container.
 
-use aro_store::{Container, Cursor, StoreError};
+use crate::{Container, Cursor, StoreError};
 
 /// Where a consumer is: everything up to `seq` was delivered.
 ///
 /// A consumer that started at the beginning has never seen what was deleted before it started, so tombstones up to
 /// `until` (the feed's end at that moment) do not concern it while it is still on its way there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) seq: i64,
-    pub(crate) until: i64,
+pub struct Place {
+    /// The number of the last change delivered.
+    pub seq: i64,
+    /// The feed's end when a consumer started at the beginning; 0 once it got there.
+    pub until: i64,
 }
 
 impl Place {
-    /// Whether a purged tombstone could have been news to this consumer.
-    pub(crate) fn expired(self, purged: i64, latest: i64) -> bool {
+    /// Whether a purged tombstone could have been news to this consumer, or the place is not of this feed.
+    pub fn expired(self, purged: i64, latest: i64) -> bool {
         purged > self.seq.max(self.until) || self.seq > latest
     }
 
-    pub(crate) fn write(self, life: &str, container: Container) -> Cursor {
+    /// Writes it as text. `life` names the database, so that a cursor of another one is known as such.
+    pub fn write(self, life: &str, container: Container) -> Cursor {
         let until = if self.until > self.seq { self.until } else { 0 };
         Cursor::new(format!("{life}.{}.{until}.{container}", self.seq))
     }
 
     /// A cursor of another container or of another database cannot be compared with ours.
-    pub(crate) fn read(cursor: &Cursor, life: &str, container: Container) -> Result<Self, StoreError> {
+    pub fn read(cursor: &Cursor, life: &str, container: Container) -> Result<Self, StoreError> {
         let mut parts = cursor.as_str().splitn(4, '.');
         let (Some(of), Some(seq), Some(until), Some(name)) =
             (parts.next(), parts.next(), parts.next(), parts.next())
