@@ -1,17 +1,26 @@
-//! A hosted cluster.
+//! A hosted cluster: `Microsoft.RedHatOpenShift/hcpOpenShiftClusters`.
 
+mod experimental;
 mod model;
+pub mod schema;
+mod validate;
+
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use model::*;
+pub(super) use validate::check_channel_group;
 
-use super::resource::{Context, Identity, Resource, ServiceProperties, Status, Tags};
+use super::resource::{CREATE_TIMEOUT_SECONDS, Context, Identity, Resource, ServiceProperties, Status, Tags};
+use super::resource::{render, write};
+use super::schema::{project::Projection, read};
 use super::version::ApiVersion;
+use crate::field::Problem;
 use crate::{FieldError, FieldPath, ResourceId, SystemData};
 
-/// As stored.
+/// A cluster as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cluster {
@@ -31,23 +40,129 @@ pub struct Cluster {
     pub status: Status,
 }
 
+static PROJECTION: LazyLock<Projection> = LazyLock::new(|| Projection::new(&schema::BODY));
+
+impl Cluster {
+    /// From a body to a checked object: a new one, or the successor of a stored one.
+    fn written(
+        old: Option<&Self>,
+        version: ApiVersion,
+        body: &Value,
+        cx: &Context<'_>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let before = old.map(Self::canonical);
+        let (mut canonical, mut problems) = read::read(&schema::BODY, version, body, before.as_ref())?;
+        let new_name = old.is_none().then_some(&write::CLUSTER_NAME);
+        write::check_name(&canonical, cx, new_name, &mut problems);
+        if old.is_none() && cx.identity_url.is_none() && !cx.preflight {
+            let why = Problem::Required(Some("the X-Ms-Identity-Url header must be sent".to_owned()));
+            problems.push(FieldError::new(&FieldPath::new("identity"), why));
+        }
+
+        let sent_identity = write::typed(&mut canonical, "identity")?;
+        let identity = write::adopt_identity(sent_identity, old.and_then(|old| old.identity.as_ref()));
+        let tags = write::typed::<Option<Tags>>(&mut canonical, "tags")?.unwrap_or_default();
+        let properties = write::typed(&mut canonical, "properties")?;
+        let mut cluster = match old {
+            Some(old) => Self {
+                tags,
+                identity,
+                properties,
+                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
+                ..old.clone()
+            },
+            None => Self::new(tags, identity, properties, cx),
+        };
+        experimental::apply(&mut cluster, old, cx, &mut problems);
+        validate::check(&cluster, old, version, cx, &mut problems);
+        if let Some(before) = &before {
+            write::check_immutable(&schema::BODY, version, before, &cluster.canonical(), &mut problems);
+        }
+        problems.finish(&schema::BODY, version)?;
+        Ok(cluster)
+    }
+
+    fn new(
+        tags: Tags,
+        identity: Option<Identity>,
+        mut properties: ClusterProperties,
+        cx: &Context<'_>,
+    ) -> Self {
+        if properties.platform.managed_resource_group.is_empty() {
+            properties.platform.managed_resource_group = managed_resource_group(cx);
+        }
+        let deadline = cx.now.saturating_add(jiff::SignedDuration::from_secs(CREATE_TIMEOUT_SECONDS));
+        Self {
+            id: cx.id.clone(),
+            location: cx.location.to_owned(),
+            tags,
+            system_data: cx.system_data.clone().for_create(cx.now),
+            identity,
+            properties,
+            service: ServiceProperties::accepted(deadline.unwrap_or(cx.now)),
+            hosting: Hosting::new(cx.new_uid, cx.identity_url.map(ToOwned::to_owned)),
+            status: Status::default(),
+        }
+    }
+
+    /// What callers can write, in the newest shape.
+    fn canonical(&self) -> Map<String, Value> {
+        let mut canonical = Map::new();
+        if let Some(identity) = &self.identity {
+            write::insert(&mut canonical, "identity", identity);
+        }
+        write::insert(&mut canonical, "properties", &self.properties);
+        if !self.tags.is_empty() {
+            write::insert(&mut canonical, "tags", &self.tags);
+        }
+        canonical
+    }
+}
+
+/// The name of the group that holds what the service makes for a cluster, where the caller did not choose one.
+fn managed_resource_group(cx: &Context<'_>) -> String {
+    let name: String = cx.id.name().chars().take(45).collect();
+    format!("arohcp-{name}-{}", cx.new_uid)
+}
+
 impl Resource for Cluster {
     const TYPE: &'static str = super::CLUSTER_TYPE;
 
-    fn create(_: ApiVersion, _: &Value, _: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Err(vec![FieldError::undecodable(&FieldPath::root(), "not served yet")])
+    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        Self::written(None, version, body, cx)
     }
 
-    fn replace(&self, _: ApiVersion, _: &Value, _: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Ok(self.clone())
+    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        Self::written(Some(self), version, body, cx)
     }
 
-    fn patch(&self, _: ApiVersion, _: &Value, _: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Ok(self.clone())
+    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        let body = write::patched(&schema::BODY, version, self.render(version), patch)?;
+        self.replace(version, &body, cx)
     }
 
-    fn render(&self, _: ApiVersion) -> Value {
-        Value::Null
+    fn render(&self, version: ApiVersion) -> Value {
+        let mut answer = render::tracked(
+            &self.id,
+            Self::TYPE,
+            &self.location,
+            &self.tags,
+            &self.system_data,
+            self.identity.as_ref(),
+        );
+        let mut properties = render::properties(&self.properties, &self.service, &self.status);
+        for (object, name, value) in [
+            ("api", "url", &self.hosting.api_url),
+            ("console", "url", &self.hosting.console_url),
+            ("dns", "baseDomain", &self.hosting.base_domain),
+            ("platform", "issuerUrl", &self.hosting.issuer_url),
+        ] {
+            if let Some(value) = value {
+                render::show(&mut properties, object, name, value);
+            }
+        }
+        answer.insert("properties".to_owned(), Value::Object(properties));
+        render::finish(&PROJECTION, version, answer)
     }
 
     fn id(&self) -> &ResourceId {

@@ -50,6 +50,11 @@ impl Line {
         }
     }
 
+    /// Whether a node pool of this line may move to the other in one step. Going back is allowed within a major.
+    pub fn may_move_to(self, to: Self) -> bool {
+        if self.major == to.major { to.minor <= self.minor + MAX_SKEW } else { self.may_be_served_by(to) }
+    }
+
     /// Whether a node pool of this line can be served by a control plane of the other.
     pub fn may_be_served_by(self, control_plane: Self) -> bool {
         if self.major == control_plane.major {
@@ -83,6 +88,11 @@ impl Release {
 
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
+    }
+
+    /// Whether it carries build metadata, which releases never do.
+    pub fn has_build(&self) -> bool {
+        !self.0.build.is_empty()
     }
 
     pub const fn line(&self) -> Line {

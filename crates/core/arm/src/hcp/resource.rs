@@ -1,5 +1,10 @@
 //! What the three resources share: the context of a request, the trait they implement, the service's own part.
 
+pub mod envelope;
+pub(super) mod experimental;
+pub(super) mod render;
+pub(super) mod write;
+
 use std::collections::BTreeMap;
 
 use aro_base::Timestamp;
@@ -180,6 +185,7 @@ pub struct ActiveVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
+    #[serde(serialize_with = "whole_seconds")]
     pub last_transition_time: Timestamp,
     #[serde(default)]
     pub message: String,
@@ -187,6 +193,10 @@ pub struct Condition {
     pub status: ConditionStatus,
     #[serde(rename = "type")]
     pub kind: String,
+}
+
+fn whole_seconds<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&Timestamp::from_second(at.as_second()).unwrap_or(*at))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,67 @@
+//! What an api-version shows of an object.
+
+use serde_json::{Map, Value};
+
+use super::{Body, Kind, Member};
+use crate::hcp::version::ApiVersion;
+
+/// Per api-version: the members it does not know. Made once per resource, since answers are made all the time.
+#[derive(Debug)]
+pub struct Projection {
+    body: &'static Body,
+    hidden: [Vec<Vec<&'static str>>; ApiVersion::ALL.len()],
+}
+
+impl Projection {
+    pub fn new(body: &'static Body) -> Self {
+        let hidden = ApiVersion::ALL.map(|version| {
+            let mut paths = Vec::new();
+            hidden_in(body.members, version, &mut Vec::new(), &mut paths);
+            paths
+        });
+        Self { body, hidden }
+    }
+
+    /// Drops what the version does not know and puts the rest where it has it.
+    pub fn apply(&self, version: ApiVersion, answer: &mut Value) {
+        for moved in self.body.moves.iter().filter(|moved| moved.applies(version)) {
+            moved.lower(answer);
+        }
+        if let (Some(answer), Some(paths)) = (answer.as_object_mut(), self.hidden.get(version.index())) {
+            for path in paths {
+                remove(answer, path);
+            }
+        }
+    }
+}
+
+fn hidden_in(
+    members: &'static [Member],
+    version: ApiVersion,
+    path: &mut Vec<&'static str>,
+    out: &mut Vec<Vec<&'static str>>,
+) {
+    for member in members {
+        path.push(member.name);
+        if !member.is_known(version) {
+            out.push(path.clone());
+        } else if let Kind::Object(members, _) = member.kind {
+            hidden_in(members, version, path, out);
+        }
+        path.pop();
+    }
+}
+
+fn remove(parent: &mut Map<String, Value>, path: &[&str]) {
+    match path {
+        [] => {}
+        [name] => {
+            parent.remove(*name);
+        }
+        [name, rest @ ..] => {
+            if let Some(Value::Object(next)) = parent.get_mut(*name) {
+                remove(next, rest);
+            }
+        }
+    }
+}
