@@ -26,6 +26,8 @@ mod error;
 mod feed;
 mod query;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_NAME_BYTES, Op};
 pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};

@@ -1,1 +1,30 @@
-//! (being written)
+//! The document store on PostgreSQL: for several replicas, or where a database is already looked after.
+//!
+//! How it works: a batch is one call of a function in the database (one round trip, one transaction). It first
+//! takes an advisory lock on its partition, then checks every precondition, then writes. The change feed is ordered
+//! by transaction id and shows only what is older than every transaction still running, so it is free of gaps
+//! without any lock that spans partitions; see ADR 0012. Waiting readers are woken by `NOTIFY`, which is sent after
+//! the commit by a task of its own and only hastens what polling would find.
+//!
+//! What it is not: usable through a pooler that changes sessions between transactions, since it keeps prepared
+//! statements and session settings.
+//!
+//! Invariants: success is told only after the server said that the commit is done; whatever goes wrong before that
+//! word is [`aro_store::StoreError::Unavailable`]. Every call has a deadline, on both ends. The feed waits for the
+//! oldest running transaction of the whole server: long transactions elsewhere delay it, never break it.
+#![warn(missing_docs)]
+
+mod error;
+mod notify;
+mod options;
+mod pool;
+mod read;
+mod schema;
+mod store;
+mod tls;
+mod write;
+
+pub use error::OpenError;
+pub use options::PostgresOptions;
+pub use schema::migrate;
+pub use store::PostgresStore;

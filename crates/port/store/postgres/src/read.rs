@@ -1,0 +1,286 @@
+//! The reads, each one statement: it sees one state of the database.
+
+use aro_base::Timestamp;
+use aro_store::adapter::{Place, Position, etag_of, fold, position_of, prefix_end, token_for};
+use aro_store::{
+    Change, ChangePage, Container, Cursor, DocId, DocKey, Document, Filter, Page, Paged, PartitionKey, Query,
+    Raw, StoreError,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::error::corrupt;
+use crate::pool::Connections;
+
+const COLUMNS: &str = "d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos";
+
+/// Microseconds since 1970, as stored.
+pub(crate) fn timestamp(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}
+
+fn change(row: &Row, container: Container) -> Result<Change, tokio_postgres::Error> {
+    let key =
+        DocKey { container, partition: PartitionKey::new(row.try_get(0)?), id: DocId::new(row.try_get(1)?) };
+    let resource_type = row.try_get(2)?;
+    let resource_id = row.try_get(3)?;
+    let version = row.try_get::<_, i64>(4)? as u64;
+    if row.try_get(7)? {
+        return Ok(Change::Delete { key, resource_type, resource_id, version });
+    }
+    let modified = timestamp(row.try_get(5)?);
+    Ok(Change::Upsert(Document {
+        key,
+        resource_type,
+        resource_id,
+        etag: etag_of(version, modified),
+        version,
+        modified,
+        expires: row.try_get::<_, Option<i64>>(6)?.map(timestamp),
+        body: Raw::stored(row.try_get::<_, &str>(8)?),
+    }))
+}
+
+fn document(row: &Row, container: Container) -> Result<Option<Document>, StoreError> {
+    match change(row, container).map_err(corrupt)? {
+        Change::Upsert(document) => Ok(Some(document)),
+        Change::Delete { .. } => Ok(None),
+    }
+}
+
+/// PostgreSQL's text cannot hold it, so nothing stored can be equal to it.
+fn has_nul(text: &str) -> bool {
+    text.contains('\0')
+}
+
+/// Reads one document.
+pub(crate) async fn get(
+    connections: &Connections,
+    key: &DocKey,
+    now: Timestamp,
+) -> Result<Option<Document>, StoreError> {
+    if has_nul(key.id.as_str()) || has_nul(key.partition.as_str()) {
+        return Ok(None);
+    }
+    let rows = connections
+        .read(GET, &[&key.container.name(), &key.partition.as_str(), &key.id.as_str(), &now.as_microsecond()])
+        .await?;
+    rows.first().map_or(Ok(None), |row| document(row, key.container))
+}
+
+/// Spelled out so that the most frequent statement is not put together at every call.
+const GET: &str = "
+    SELECT d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos
+    FROM store_document d
+    WHERE d.container = $1 AND d.partition = $2 AND d.id = $3
+        AND NOT d.deleted AND (d.expires IS NULL OR d.expires > $4)";
+
+type Param = Box<dyn ToSql + Sync + Send>;
+
+/// A statement under construction: text with `$n`, and what is bound to it.
+struct Statement {
+    sql: String,
+    params: Vec<Param>,
+}
+
+impl Statement {
+    /// Adds a condition; `?` stands for the parameter, each time it occurs.
+    fn and(&mut self, condition: &str, param: impl ToSql + Sync + Send + 'static) {
+        self.params.push(Box::new(param));
+        let number = format!("${}", self.params.len());
+        self.sql.push_str(" AND ");
+        self.sql.push_str(&condition.replace('?', &number));
+    }
+}
+
+/// Runs a query.
+pub(crate) async fn query(
+    connections: &Connections,
+    query: &Query,
+    page: &Page,
+    now: Timestamp,
+) -> Result<Paged, StoreError> {
+    let after = page.after.as_ref().map(|token| position_of(query, token)).transpose()?;
+    let texts = [query.partition.as_ref().map(PartitionKey::as_str), query.id_prefix.as_deref()];
+    let texts = texts.into_iter().chain([query.resource_type.as_deref()]).flatten();
+    let values = query.filters.iter().flat_map(|filter| match filter {
+        Filter::Eq(_, value) | Filter::EqIgnoreCase(_, value) => std::slice::from_ref(value),
+        // A value of a set that cannot be is no reason to find nothing; see below.
+        Filter::In(..) | Filter::Absent(_) => &[],
+    });
+    if texts.chain(values.map(String::as_str)).any(has_nul) {
+        return Ok(Paged { items: Vec::new(), next: None });
+    }
+    let size = page.size.max(1);
+    let statement = statement(query, after, now, size)?;
+    let params: Vec<&(dyn ToSql + Sync)> = statement.params.iter().map(|param| &**param as _).collect();
+    let rows = connections.read(&statement.sql, &params).await?;
+    let mut items = Vec::with_capacity(rows.len().min(size));
+    for row in rows.iter().take(size) {
+        items.extend(document(row, query.container)?);
+    }
+    let next = match rows.get(size.wrapping_sub(1)) {
+        Some(last) if rows.len() > size => {
+            let resource_id: String = last.try_get(10).map_err(corrupt)?;
+            let tie: i64 = last.try_get(11).map_err(corrupt)?;
+            Some(token_for(query, &Position { resource_id, tie: tie.to_string() }))
+        }
+        _ => None,
+    };
+    Ok(Paged { items, next })
+}
+
+fn statement(
+    query: &Query,
+    after: Option<Position>,
+    now: Timestamp,
+    size: usize,
+) -> Result<Statement, StoreError> {
+    let sql = format!("SELECT {COLUMNS}, d.resource_folded, d.k FROM store_document d WHERE NOT d.deleted");
+    let mut statement = Statement { sql, params: Vec::new() };
+    statement.and("d.container = ?", query.container.name());
+    statement.and("(d.expires IS NULL OR d.expires > ?)", now.as_microsecond());
+    if let Some(partition) = &query.partition {
+        statement.and("d.partition = ?", partition.as_str().to_owned());
+    }
+    if let Some(resource_type) = &query.resource_type {
+        statement.and("d.kind = ?", fold(resource_type));
+    }
+    if let Some(prefix) = query.id_prefix.as_deref().map(fold) {
+        if let Some(end) = prefix_end(&prefix) {
+            statement.and("d.resource_folded < ?", end);
+        }
+        statement.and("d.resource_folded >= ?", prefix);
+    }
+    for filter in &query.filters {
+        condition(&mut statement, filter);
+    }
+    if let Some(position) = after {
+        let tie: i64 = position.tie.parse().map_err(|_| StoreError::BadToken)?;
+        // Two conditions say what a row comparison says; with one parameter each they fit the builder, and the
+        // first is what the index needs.
+        statement.and("d.resource_folded >= ?", position.resource_id.clone());
+        statement.params.push(Box::new(tie));
+        let tie = statement.params.len();
+        statement.and(&format!("(d.resource_folded > ? OR d.k > ${tie})"), position.resource_id);
+    }
+    statement.params.push(Box::new(size as i64 + 1));
+    let limit = statement.params.len();
+    let ordered = format!(" ORDER BY d.resource_folded, d.k LIMIT ${limit}");
+    statement.sql.push_str(&ordered);
+    Ok(statement)
+}
+
+/// A condition on the body. The path is bound like any value. `json` (not `jsonb`) leaves the rest of the body alone,
+/// whatever it holds.
+fn condition(statement: &mut Statement, filter: &Filter) {
+    let (Filter::Eq(path, _) | Filter::EqIgnoreCase(path, _) | Filter::In(path, _) | Filter::Absent(path)) =
+        filter;
+    statement.params.push(Box::new(path.split('.').map(str::to_owned).collect::<Vec<String>>()));
+    let path = format!("${}::text[]", statement.params.len());
+    let is = |kind: &str| format!("json_typeof(d.body::json #> {path}) = '{kind}'");
+    let text = format!("(d.body::json #>> {path})");
+    // `CASE` keeps the order: the text is only taken from what is known to be a string.
+    match filter {
+        Filter::Eq(_, value) => {
+            let sql = format!("CASE WHEN {} THEN {text} = ? ELSE false END", is("string"));
+            statement.and(&sql, value.clone());
+        }
+        Filter::EqIgnoreCase(_, value) => {
+            let lower = format!("lower({text} COLLATE \"C\")");
+            let sql = format!("CASE WHEN {} THEN {lower} = ? ELSE false END", is("string"));
+            statement.and(&sql, value.to_ascii_lowercase());
+        }
+        Filter::In(_, values) => {
+            let sql = format!("CASE WHEN {} THEN {text} = ANY (?) ELSE false END", is("string"));
+            let possible: Vec<String> = values.iter().filter(|value| !has_nul(value)).cloned().collect();
+            statement.and(&sql, possible);
+        }
+        Filter::Absent(_) => {
+            let sql = format!(" AND coalesce({}, true)", is("null"));
+            statement.sql.push_str(&sql);
+        }
+    }
+}
+
+/// Reads the feed: what is behind the cursor and older than every running transaction.
+pub(crate) async fn changes(
+    connections: &Connections,
+    container: Container,
+    after: Option<&Cursor>,
+    limit: usize,
+    life: &str,
+    now: Timestamp,
+) -> Result<(ChangePage, bool), StoreError> {
+    let asked = after.map(|cursor| Place::read(cursor, life, container)).transpose()?;
+    let limit = limit.max(1);
+    // Without a cursor the end of the feed is known only inside the statement; `s.ending` stands in for it.
+    let rows = connections
+        .read(
+            CHANGES,
+            &[
+                &container.name(),
+                &asked.map_or(0, |place| place.seq),
+                &asked.map(|place| place.until),
+                &now.as_microsecond(),
+                &(limit as i64 + 1),
+            ],
+        )
+        .await?;
+    let Some(first) = rows.first() else { return Err(StoreError::CursorExpired) };
+    let ending: i64 = first.try_get(10).map_err(corrupt)?;
+    let purged: i64 = first.try_get(11).map_err(corrupt)?;
+    let hidden: bool = first.try_get(12).map_err(corrupt)?;
+    let newest: i64 = first.try_get(13).map_err(corrupt)?;
+    let mut place = asked.unwrap_or(Place { seq: 0, until: ending });
+    if place.expired(purged, newest) {
+        return Err(StoreError::CursorExpired);
+    }
+    let mut changes = Vec::new();
+    for row in rows.iter().take(limit) {
+        // Nothing new gives one row without a document.
+        if let Some(pos) = row.try_get::<_, Option<i64>>(9).map_err(corrupt)? {
+            place.seq = pos;
+            changes.push(change(row, container).map_err(corrupt)?);
+        }
+    }
+    let more = rows.len() > limit;
+    let next = match after {
+        Some(cursor) if changes.is_empty() => cursor.clone(),
+        _ => {
+            if !more {
+                place.seq = place.seq.max(ending);
+            }
+            place.write(life, container)
+        }
+    };
+    Ok((ChangePage { changes, next, more }, hidden))
+}
+
+/// `ending` is the last place all transactions up to which are over; `newest` the last that can exist at all.
+/// `hidden` tells that something is committed but has to wait for an older transaction.
+const CHANGES: &str = "
+    SELECT d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos,
+        s.ending, coalesce(c.purged, 0), EXISTS (
+            SELECT 1 FROM store_document h WHERE h.container = $1 AND h.pos > s.ending), s.newest
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint * 128 - 1 AS ending,
+        pg_snapshot_xmax(pg_current_snapshot())::text::bigint * 128 AS newest) s
+    LEFT JOIN store_container c ON c.name = $1
+    LEFT JOIN LATERAL (
+        SELECT * FROM store_document d
+        WHERE d.container = $1 AND d.pos > $2 AND d.pos <= s.ending
+            AND CASE WHEN d.deleted THEN d.pos > coalesce($3, s.ending) ELSE d.expires IS NULL OR d.expires > $4 END
+        ORDER BY d.pos LIMIT $5) d ON true
+    ORDER BY d.pos";
+
+/// The end of the feed.
+pub(crate) async fn latest(
+    connections: &Connections,
+    container: Container,
+    life: &str,
+) -> Result<Cursor, StoreError> {
+    let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint * 128 - 1";
+    let rows = connections.read(sql, &[]).await?;
+    let seq = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(corrupt)?;
+    Ok(Place { seq, until: 0 }.write(life, container))
+}

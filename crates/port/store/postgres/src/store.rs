@@ -1,0 +1,182 @@
+//! The store itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::{SharedClock, Timestamp, chain};
+use aro_store::adapter::Signals;
+use aro_store::{
+    Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
+    StoreError, Written,
+};
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::corrupt;
+use crate::notify::{Notifier, Outbox};
+use crate::pool::{Connections, settings};
+use crate::{OpenError, PostgresOptions, read, schema, write};
+
+/// Readers of the feed look at least this often, whatever happened to notifications.
+const POLL: Duration = Duration::from_secs(1);
+
+/// A document store in a PostgreSQL database.
+///
+/// Its two background tasks belong to the store itself and not to whoever built it: the store must outlive every
+/// scope that uses it, and [`PostgresStore::close`] (or dropping it) ends them.
+pub struct PostgresStore {
+    connections: Arc<Connections>,
+    clock: SharedClock,
+    retention: Duration,
+    purge_rows: i32,
+    life: String,
+    signals: Arc<Signals>,
+    outbox: Arc<Outbox>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
+
+impl PostgresStore {
+    /// Brings the schema up to date; see [`crate::migrate`].
+    pub async fn migrate(options: &PostgresOptions) -> Result<(), OpenError> {
+        schema::migrate(options).await
+    }
+
+    /// Connects to a database that was migrated, and starts the background tasks.
+    pub async fn connect(options: PostgresOptions, clock: SharedClock) -> Result<Arc<Self>, OpenError> {
+        let life = schema::verify(&options).await?;
+        let (config, connector) = settings(&options)?;
+        let signals = Arc::new(Signals::new(POLL));
+        let outbox = Arc::new(Outbox::default());
+        let tasks = TaskTracker::new();
+        let cancel = CancellationToken::new();
+        let connections = Arc::new(Connections::new(&options)?);
+        let notifier =
+            Notifier { config, connector, signals: Arc::clone(&signals), outbox: Arc::clone(&outbox) };
+        tasks.spawn(notifier.run(cancel.clone()));
+        tasks.spawn(purge_now_and_then(
+            Arc::clone(&connections),
+            Arc::clone(&clock),
+            options.purge_interval,
+            options.purge_rows,
+            cancel.clone(),
+        ));
+        tasks.close();
+        Ok(Arc::new(Self {
+            connections,
+            clock,
+            retention: options.tombstone_retention,
+            purge_rows: options.purge_rows,
+            life,
+            signals,
+            outbox,
+            tasks,
+            cancel,
+        }))
+    }
+
+    /// Removes what is past its time, now. Returns how many rows went.
+    pub async fn purge(&self) -> Result<u64, StoreError> {
+        let mut total = 0;
+        loop {
+            let rows = purge(&self.connections, self.clock.now(), self.purge_rows).await?;
+            total += rows;
+            if rows == 0 {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// Stops the background tasks and closes all connections. Calls after it fail with `Unavailable`.
+    pub async fn close(&self) {
+        self.cancel.cancel();
+        self.tasks.wait().await;
+        self.connections.close();
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+async fn purge(connections: &Connections, now: Timestamp, rows: i32) -> Result<u64, StoreError> {
+    let result = connections.query("SELECT store_purge($1, $2)", &[&now.as_microsecond(), &rows]).await?;
+    let purged: i32 = result.first().map_or(Ok(0), |row| row.try_get(0)).map_err(corrupt)?;
+    Ok(u64::try_from(purged).unwrap_or(0))
+}
+
+async fn purge_now_and_then(
+    connections: Arc<Connections>,
+    clock: SharedClock,
+    interval: Duration,
+    rows: i32,
+    cancel: CancellationToken,
+) {
+    let mut busy = false;
+    loop {
+        let pause = if busy { Duration::from_millis(100) } else { interval };
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        match purge(&connections, clock.now(), rows).await {
+            // A full purge means that more is due.
+            Ok(purged) => busy = purged >= u64::try_from(rows).unwrap_or(0),
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "purging the store failed");
+                busy = false;
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl DocumentStore for PostgresStore {
+    async fn get(&self, key: &DocKey) -> Result<Option<Document>, StoreError> {
+        read::get(&self.connections, key, self.clock.now()).await
+    }
+
+    async fn write(&self, batch: Batch) -> Result<Vec<Written>, StoreError> {
+        batch.check().map_err(StoreError::Batch)?;
+        let now = self.clock.now();
+        let kept = now.saturating_add(self.retention).unwrap_or(Timestamp::MAX);
+        let written = write::write(&self.connections, &batch, now, kept).await?;
+        self.signals.wake(batch.container().name());
+        self.outbox.add(batch.container());
+        Ok(written)
+    }
+
+    async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError> {
+        read::query(&self.connections, query, &page, self.clock.now()).await
+    }
+
+    async fn changes(
+        &self,
+        container: Container,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<ChangePage, StoreError> {
+        let now = self.clock.now();
+        let (page, hidden) =
+            read::changes(&self.connections, container, after, limit, &self.life, now).await?;
+        if hidden {
+            self.signals.soon(container);
+        }
+        Ok(page)
+    }
+
+    async fn latest_cursor(&self, container: Container) -> Result<Cursor, StoreError> {
+        read::latest(&self.connections, container, &self.life).await
+    }
+
+    fn subscribe(&self, container: Container) -> Box<dyn ChangeSignal> {
+        self.signals.subscribe(container)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.connections.read("SELECT 1", &[]).await.map(drop)
+    }
+}

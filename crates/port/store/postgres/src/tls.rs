@@ -1,0 +1,40 @@
+//! TLS to the server, when the connection string asks for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::OpenError;
+
+/// Settles the mode and makes the connector. Without authorities nothing could be verified, so `prefer` means
+/// plain then, and `require` is refused rather than weakened.
+pub(crate) fn connector(config: &mut Config, ca_file: Option<&Path>) -> Result<MakeRustlsConnect, OpenError> {
+    let mut roots = RootCertStore::empty();
+    match ca_file {
+        Some(path) => {
+            let failed = |source: Box<dyn std::error::Error + Send + Sync>| OpenError::Authorities {
+                path: path.to_owned(),
+                source,
+            };
+            for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.into()))? {
+                let certificate = certificate.map_err(|error| failed(error.into()))?;
+                roots.add(certificate).map_err(|error| failed(error.into()))?;
+            }
+        }
+        None if config.get_ssl_mode() == SslMode::Require => return Err(OpenError::NoAuthorities),
+        None => drop(config.ssl_mode(SslMode::Disable)),
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(OpenError::connect)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(tls))
+}

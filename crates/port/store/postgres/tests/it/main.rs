@@ -1,0 +1,5 @@
+//! The PostgreSQL adapter against the contract, on a real server, and what is special about it.
+
+mod conformance;
+mod faults;
+mod server;
