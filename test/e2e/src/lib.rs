@@ -1,1 +1,1 @@
-//! (being written)
+//! End-to-end tests live in `tests/`: whole stacks, real clients, real servers.

@@ -1,0 +1,18 @@
+//! Whole stacks, driven from outside.
+
+mod conditional;
+mod credentials;
+mod deletes;
+mod durability;
+mod errors;
+mod operations;
+mod paging;
+mod preflight;
+mod process;
+mod published_contract;
+mod python_sdk;
+mod secrets;
+mod subscriptions;
+mod support;
+mod walk;
+mod weaknesses;

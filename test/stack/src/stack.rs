@@ -1,0 +1,99 @@
+//! A stack in the test's own process.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use aro_app::{App, AppConfig, DataDir, RoleName, RunningApp, StartOptions};
+use aro_base::{ManualClock, SharedClock};
+use aro_fixtures::{CompletingBackend, TestClient};
+use aro_runtime::SystemClock;
+use aro_runtime::config::Sources;
+use aro_store::SharedStore;
+use tokio::task::JoinHandle;
+
+/// A running region.
+pub struct Stack {
+    app: Option<RunningApp>,
+    clock: SharedClock,
+    backend: Option<JoinHandle<Result<()>>>,
+    client: TestClient,
+}
+
+impl Stack {
+    /// Everything there is, on the embedded store.
+    pub async fn start() -> Result<Self> {
+        Self::with(&[], SystemClock::shared()).await
+    }
+
+    /// The same on a clock that the test moves.
+    pub async fn on_clock(clock: Arc<ManualClock>) -> Result<Self> {
+        Self::with(&[], clock).await
+    }
+
+    /// With settings of the test's own.
+    pub async fn with(settings: &[(&str, &str)], clock: SharedClock) -> Result<Self> {
+        let mut sources =
+            Sources::default().set("frontend.listen", "127.0.0.1:0").set("admin.listen", "127.0.0.1:0");
+        for (key, value) in settings {
+            sources = sources.set(*key, *value);
+        }
+        let config = AppConfig::load(&sources)?;
+        let options =
+            StartOptions { roles: RoleName::ALL.to_vec(), data: DataDir::ephemeral()?, clock: clock.clone() };
+        let app = App::start(config, options).await?;
+        let addr = app.addr("frontend").context("the frontend listens")?;
+        let client = TestClient::new(format!("http://{addr}"));
+        Ok(Self { app: Some(app), clock, backend: None, client })
+    }
+
+    /// A client of its ARM API.
+    pub fn arm(&self) -> &TestClient {
+        &self.client
+    }
+
+    /// Where the ARM API is.
+    pub fn base_url(&self) -> String {
+        self.app
+            .as_ref()
+            .and_then(|app| app.addr("frontend"))
+            .map(|addr| format!("http://{addr}"))
+            .unwrap_or_default()
+    }
+
+    pub fn app(&self) -> Result<&RunningApp> {
+        self.app.as_ref().context("the stack runs")
+    }
+
+    pub fn store(&self) -> Result<SharedStore> {
+        Ok(self.app()?.store())
+    }
+
+    /// A backend that completes what is under way when it is told to.
+    pub fn backend(&self) -> Result<CompletingBackend> {
+        Ok(CompletingBackend::new(self.store()?, self.clock.clone()))
+    }
+
+    /// Lets such a backend run beside the stack.
+    #[allow(clippy::disallowed_methods, reason = "the stack's own stop and drop end this task")]
+    pub fn run_backend(&mut self) -> Result<()> {
+        self.backend = Some(tokio::spawn(self.backend()?.run()));
+        Ok(())
+    }
+
+    /// Stops it and fails if anything was late or broken.
+    pub async fn stop(mut self) -> Result<()> {
+        if let Some(backend) = self.backend.take() {
+            backend.abort();
+        }
+        self.app.take().context("the stack runs")?.stop().await?;
+        Ok(())
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        if let Some(backend) = &self.backend {
+            backend.abort();
+        }
+    }
+}
