@@ -1,1 +1,50 @@
-fn main() {}
+//! The `aro` program: parses the command line and calls `aro-app`. Nothing else happens here, except what only a
+//! program may do: install the log subscriber, listen for signals, end the process.
+
+mod cli;
+mod config;
+mod generate;
+mod migrate;
+mod output;
+mod role;
+mod stack;
+mod up;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&anyhow::Error::new(error).context("start the async runtime")),
+    };
+    match runtime.block_on(run(cli.command)) {
+        Ok(code) => code,
+        Err(error) => failed(&error),
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Up(args) => up::run(args).await,
+        Command::Frontend(args) => role::run(args, aro_app::RoleName::Frontend).await,
+        Command::Config(args) => Ok(config::run(args)),
+        Command::Migrate(args) => migrate::run(args).await,
+        Command::Generate(args) => generate::run(&args),
+        Command::Version => Ok(version::run()),
+    }
+}
+
+/// One line with every cause.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    output::complain(&format!("error: {error:#}"));
+    ExitCode::FAILURE
+}

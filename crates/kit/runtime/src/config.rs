@@ -27,7 +27,7 @@ mod variables;
 pub use layers::{Origin, Profile, Sources, UnknownProfile};
 pub use print::{PrintedKey, redacted};
 pub use problems::{ConfigProblems, Problem, Problems};
-pub use schema::{Loaded, Schema};
+pub use schema::{DocumentedKey, DocumentedSection, Loaded, Schema};
 pub use secret_file::{SecretFile, SecretFileError};
 pub use section::{Checked, Described, Key, Section};
 pub use units::{ByteSize, Period, UnitError};

@@ -132,7 +132,7 @@ fn logs(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     match format {
         LogFormat::Human => base.boxed(),
         LogFormat::Auto if terminal => base.boxed(),
-        LogFormat::Json | LogFormat::Auto => base.json().flatten_event(true).boxed(),
+        LogFormat::Json | LogFormat::Auto => base.json().flatten_event(true).with_span_list(false).boxed(),
     }
 }
 

@@ -28,6 +28,32 @@ pub(super) struct Entry {
     examine: fn(&Table) -> Result<(), ConfigProblems>,
 }
 
+/// A section as the reference documents it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentedSection {
+    /// The table's name.
+    pub table: &'static str,
+    /// What it is about.
+    pub about: String,
+    /// Its keys, in declaration order.
+    pub keys: Vec<DocumentedKey>,
+}
+
+/// A key as the reference documents it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentedKey {
+    /// The key's name inside its table.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: String,
+    /// Its default, in TOML; `None` if it is not set.
+    pub default: Option<String>,
+    /// What profiles set it to, in TOML.
+    pub profiles: Vec<(Profile, String)>,
+    /// Its environment variable.
+    pub variable: String,
+}
+
 /// Merged values, each with its origin.
 #[derive(Debug)]
 pub struct Loaded {
@@ -59,16 +85,29 @@ impl Schema {
         self
     }
 
-    /// The documented sections: table, about, and per key its documentation, default and variable.
-    pub fn reference(
-        &self,
-    ) -> impl Iterator<Item = (&'static str, &str, Vec<(&Key, Option<&Value>, String)>)> {
-        self.entries.iter().map(|entry| {
-            let keys = entry.keys.iter();
-            let keys =
-                keys.map(|key| (key, entry.defaults.get(key.name), variable_for(entry.table, key.name)));
-            (entry.table, entry.about.as_str(), keys.collect())
-        })
+    /// Every section as the reference documents it.
+    pub fn reference(&self) -> Vec<DocumentedSection> {
+        let documented = |entry: &Entry| DocumentedSection {
+            table: entry.table,
+            about: entry.about.clone(),
+            keys: entry
+                .keys
+                .iter()
+                .map(|key| DocumentedKey {
+                    name: key.name,
+                    doc: key.doc.clone(),
+                    default: entry.defaults.get(key.name).map(ToString::to_string),
+                    profiles: [Profile::Dev, Profile::Prod]
+                        .into_iter()
+                        .filter_map(|profile| {
+                            Some((profile, (entry.profile)(profile).get(key.name)?.to_string()))
+                        })
+                        .collect(),
+                    variable: variable_for(entry.table, key.name),
+                })
+                .collect(),
+        };
+        self.entries.iter().map(documented).collect()
     }
 
     /// Merges the sources and checks everything; reports all problems at once.

@@ -8,10 +8,6 @@ use crate::Fault;
 
 const GRACE: Duration = Duration::from_secs(30);
 
-fn ok() -> Result<(), Fault> {
-    Ok(())
-}
-
 #[tokio::test]
 async fn phases_stop_in_order_and_each_waits_for_the_one_before() {
     let root = Scope::root("stack");
@@ -27,7 +23,7 @@ async fn phases_stop_in_order_and_each_waits_for_the_one_before() {
                 tokio::task::yield_now().await;
             }
             order.lock().unwrap().push(phase);
-            ok()
+            Ok::<_, Fault>(())
         });
     }
     root.close(GRACE).await.unwrap();
@@ -105,7 +101,7 @@ async fn nothing_starts_in_a_closed_scope() {
     let (started, heard) = oneshot::channel();
     late.spawn(TaskKind::Job, "late", async move {
         let _ = started.send(());
-        ok()
+        Ok::<_, Fault>(())
     });
     assert!(heard.await.is_err());
 }
@@ -121,9 +117,9 @@ async fn a_task_spawned_while_its_phase_drains_is_waited_for() {
         finished.spawn(TaskKind::Job, "second", async move {
             tokio::task::yield_now().await;
             *flag.lock().unwrap() = true;
-            ok()
+            Ok::<_, Fault>(())
         });
-        ok()
+        Ok::<_, Fault>(())
     });
     root.close(GRACE).await.unwrap();
     assert!(*done.lock().unwrap());

@@ -1,4 +1,5 @@
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use aro_web::TraceLayer;
@@ -20,7 +21,7 @@ struct Writer<'a>(&'a Mutex<String>);
 
 impl Visit for Writer<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.0.lock().unwrap().push_str(&format!("{field}={value:?};"));
+        let _ = write!(self.0.lock().unwrap(), "{field}={value:?};");
     }
 }
 

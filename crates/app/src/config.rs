@@ -1,0 +1,137 @@
+//! The whole configuration: every section there is.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use aro_frontend::FrontendConfig;
+use aro_runtime::config::{Loaded, Schema, Sources};
+use aro_runtime::telemetry::TelemetryConfig;
+use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
+
+use crate::StoreConfig;
+
+aro_runtime::section! {
+    /// The process as a whole.
+    pub struct ProcessConfig in "process" {
+        /// Where data lives. Not set: `$XDG_DATA_HOME/aro`, else `~/.local/share/aro`.
+        pub data_dir: Option<PathBuf> = None,
+        /// How long everything together may take to become ready.
+        pub start_timeout: Period = Period::secs(60),
+        /// How long everything together may take to stop; who is late is named and cut off.
+        pub grace: Period = Period::secs(35),
+    }
+}
+
+impl Section for ProcessConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
+            problems.add("data_dir", "must not be empty");
+        }
+        if self.start_timeout.get().is_zero() {
+            problems.add("start_timeout", "must be longer than nothing");
+        }
+    }
+}
+
+aro_runtime::section! {
+    /// The listener for operators and machines: `/metrics`, `/healthz`, `/readyz`.
+    pub struct AdminConfig in "admin" {
+        /// Where it listens. It asks nobody who they are: keep it on loopback or inside the pod network.
+        pub listen: SocketAddr = ([127, 0, 0, 1], 8081).into(),
+    }
+}
+
+impl Section for AdminConfig {}
+
+/// Every section, checked.
+#[derive(Debug, Clone)]
+pub struct AppConfig {
+    /// The process as a whole.
+    pub process: Checked<ProcessConfig>,
+    /// Logs and traces.
+    pub telemetry: Checked<TelemetryConfig>,
+    /// The listener for operators.
+    pub admin: Checked<AdminConfig>,
+    /// The document store.
+    pub store: Checked<StoreConfig>,
+    /// The ARM front end.
+    pub frontend: Checked<FrontendConfig>,
+}
+
+/// Every section there is, in the order of the reference.
+pub fn schema() -> Schema {
+    Schema::new()
+        .with::<ProcessConfig>()
+        .with::<TelemetryConfig>()
+        .with::<AdminConfig>()
+        .with::<StoreConfig>()
+        .with::<FrontendConfig>()
+}
+
+impl AppConfig {
+    /// Merges and checks; reports all problems at once.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigProblems> {
+        Self::from_loaded(&schema().load(sources)?)
+    }
+
+    /// Takes the sections out of merged values.
+    pub fn from_loaded(loaded: &Loaded) -> Result<Self, ConfigProblems> {
+        Ok(Self {
+            process: loaded.section()?,
+            telemetry: loaded.section()?,
+            admin: loaded.section()?,
+            store: loaded.section()?,
+            frontend: loaded.section()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aro_runtime::config::{SPECIAL, Target};
+
+    use super::*;
+
+    fn problems(sources: &Sources) -> Vec<String> {
+        let problems = AppConfig::load(sources).unwrap_err();
+        problems.iter().map(|problem| problem.key.clone()).collect()
+    }
+
+    #[test]
+    fn the_defaults_and_both_profiles_are_valid() {
+        for profile in [None, Some(aro_runtime::Profile::Dev), Some(aro_runtime::Profile::Prod)] {
+            AppConfig::load(&Sources { profile, ..Sources::default() }).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_section_and_key_is_documented_in_sentences() {
+        for section in schema().reference() {
+            assert!(section.about.ends_with('.'), "[{}]", section.table);
+            for key in section.keys {
+                assert!(key.doc.ends_with('.'), "{}.{}", section.table, key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_special_variable_stands_for_a_key_there_is() {
+        let known: Vec<String> = schema()
+            .reference()
+            .iter()
+            .flat_map(|section| section.keys.iter().map(move |key| format!("{}.{}", section.table, key.name)))
+            .collect();
+        for special in SPECIAL {
+            if let Target::Key(key) = special.target {
+                assert!(known.iter().any(|known| known == key), "{} -> {key}", special.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_frontend_is_not_opened_to_the_network_without_an_ingress() {
+        let open = Sources::default().set("frontend.listen", "0.0.0.0:8443");
+        assert_eq!(problems(&open), ["frontend.listen"]);
+        AppConfig::load(&open.set("frontend.behind_ingress", "true")).unwrap();
+    }
+}

@@ -1,0 +1,63 @@
+//! Why a stack did not start or did not stop.
+
+use std::sync::Arc;
+
+use aro_runtime::config::SecretFileError;
+use aro_runtime::{BindError, BuildError, Failure, Laggards};
+
+/// Why a stack did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A listener could not be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The data directory could not be made.
+    #[error("create the data directory `{path}`")]
+    DataDir {
+        /// Which one.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The store's URL could not be read.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
+    /// The store could not be opened.
+    #[error("open the {kind} store")]
+    Store {
+        /// Which kind.
+        kind: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A role could not be built.
+    #[error("build the role `{role}`")]
+    Build {
+        /// Which one.
+        role: &'static str,
+        /// Why.
+        #[source]
+        source: BuildError,
+    },
+    /// A role failed before it was ready.
+    #[error("start")]
+    Failed(#[source] Arc<Failure>),
+    /// Not ready in time.
+    #[error("not ready after {after}: {waiting}")]
+    NotReady {
+        /// How long we waited.
+        after: String,
+        /// Which components are not ready, each with its reason.
+        waiting: String,
+    },
+}
+
+/// Why a stack did not stop cleanly.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// Some tasks were late and were cut off.
+    #[error(transparent)]
+    Laggards(#[from] Laggards),
+}

@@ -1,0 +1,32 @@
+//! The roles there are, and how one is started.
+
+use aro_runtime::{BuildError, Checked, Fault, Role, Scope, TaskKind};
+
+/// A role by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoleName {
+    /// The ARM front end.
+    Frontend,
+}
+
+impl RoleName {
+    /// Every role of a region.
+    pub const ALL: [Self; 1] = [Self::Frontend];
+}
+
+/// Builds a role and runs it in a scope of its own.
+pub(crate) fn launch<R: Role>(
+    root: &Scope,
+    config: Checked<R::Config>,
+    ports: R::Ports,
+) -> Result<Scope, BuildError> {
+    let role = R::build(config, ports)?;
+    let scope = root.role(R::NAME);
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Role, "run", async move {
+        role.run(inside.clone()).await?;
+        // Nobody asked it to stop: a role that is gone must not look like one that is well.
+        if inside.is_cancelled() { Ok(()) } else { Err(Fault::new("the role ended by itself")) }
+    });
+    Ok(scope)
+}

@@ -1,0 +1,145 @@
+//! Which store a stack uses, and how it is opened, migrated and closed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aro_base::SharedClock;
+use aro_runtime::config::{SecretFile, redacted};
+use aro_runtime::{Checked, Problems, Section};
+use aro_store::SharedStore;
+use aro_store_sqlite::{SqliteOptions, SqliteStore};
+use serde::{Deserialize, Serialize};
+
+use crate::{DataDir, StartError};
+
+/// The stores there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoreKind {
+    /// Embedded, in the data directory.
+    Sqlite,
+    /// A PostgreSQL server.
+    Postgres,
+}
+
+aro_runtime::section! {
+    /// The document store.
+    pub struct StoreConfig in "store" {
+        /// `sqlite` (embedded, in the data directory) or `postgres`.
+        pub kind: StoreKind = StoreKind::Sqlite,
+        /// The PostgreSQL URL, without a password: `postgres://user@host/database`.
+        pub url: Option<String> = None,
+        /// A file with the PostgreSQL URL, for URLs with a password.
+        pub url_file: Option<SecretFile> = None,
+    }
+}
+
+impl Section for StoreConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if self.url.as_deref().is_some_and(|url| redacted(url) != url) {
+            problems.add("url", "holds a password; put the URL into a file and name it in `store.url_file`");
+        }
+        match (self.kind, &self.url, &self.url_file) {
+            (StoreKind::Postgres, None, None) => {
+                problems.add("url", "is needed for PostgreSQL (or `store.url_file`)");
+            }
+            (StoreKind::Postgres, Some(_), Some(_)) => {
+                problems.add("url_file", "is given together with `store.url`; give one of them");
+            }
+            (StoreKind::Sqlite, Some(_), _) => problems.add("url", "means nothing to the embedded store"),
+            (StoreKind::Sqlite, None, Some(_)) => {
+                problems.add("url_file", "means nothing to the embedded store");
+            }
+            (StoreKind::Postgres, _, _) | (StoreKind::Sqlite, None, None) => {}
+        }
+    }
+}
+
+/// A store and how to close it.
+pub(crate) enum OpenStore {
+    Sqlite(Arc<SqliteStore>),
+}
+
+impl OpenStore {
+    /// Opens the configured store. The embedded one is migrated on the way; of the others the schema must be right.
+    pub(crate) async fn open(
+        config: &Checked<StoreConfig>,
+        data: &DataDir,
+        clock: SharedClock,
+    ) -> Result<Self, StartError> {
+        match config.kind {
+            StoreKind::Sqlite => open_sqlite(data, clock).await.map(Self::Sqlite),
+            StoreKind::Postgres => {
+                Err(StartError::Store { kind: "postgres", source: "not wired yet".into() })
+            }
+        }
+    }
+
+    pub(crate) fn shared(&self) -> SharedStore {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+        }
+    }
+
+    /// Finishes what is queued and lets go.
+    pub(crate) async fn close(self) {
+        match self {
+            // Joins its threads: not for a thread of the runtime.
+            Self::Sqlite(store) => {
+                let _ = tokio::task::spawn_blocking(move || store.close()).await;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for OpenStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite(_) => "OpenStore::Sqlite",
+        })
+    }
+}
+
+async fn open_sqlite(data: &DataDir, clock: SharedClock) -> Result<Arc<SqliteStore>, StartError> {
+    let dir = data.path().to_owned();
+    let made = tokio::fs::create_dir_all(&dir).await;
+    made.map_err(|source| StartError::DataDir { path: dir.display().to_string(), source })?;
+    let opened =
+        tokio::task::spawn_blocking(move || SqliteStore::open(SqliteOptions::new(dir.join("store")), clock));
+    let failed = |source| StartError::Store { kind: "sqlite", source };
+    opened.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+}
+
+/// Brings the configured store's schema up to date.
+pub async fn migrate(
+    config: &Checked<StoreConfig>,
+    data: &DataDir,
+    clock: SharedClock,
+) -> Result<(), StartError> {
+    OpenStore::open(config, data, clock).await?.close().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(config: StoreConfig) -> Vec<String> {
+        config.check().err().map(|all| all.iter().map(|one| one.key.clone()).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_url_belongs_to_postgres_and_a_password_to_a_file() {
+        let url = |url: &str| Some(url.to_owned());
+        let postgres = StoreConfig { kind: StoreKind::Postgres, ..StoreConfig::default() };
+        assert_eq!(problems(postgres.clone()), ["store.url"]);
+        assert!(problems(StoreConfig { url: url("postgres://db/aro"), ..postgres.clone() }).is_empty());
+        let leaky = StoreConfig { url: url("postgres://aro:hunter2@db/aro"), ..postgres.clone() };
+        assert_eq!(problems(leaky), ["store.url"]);
+        let both =
+            StoreConfig { url: url("postgres://db/aro"), url_file: Some(SecretFile::new("/x")), ..postgres };
+        assert_eq!(problems(both), ["store.url_file"]);
+        let embedded = StoreConfig { url: url("postgres://db/aro"), ..StoreConfig::default() };
+        assert_eq!(problems(embedded), ["store.url"]);
+    }
+}

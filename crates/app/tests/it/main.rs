@@ -1,0 +1,92 @@
+//! Stacks in this process.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use aro_app::{App, AppConfig, DataDir, RunningApp, StartError, StartOptions};
+use aro_base::chain;
+use aro_runtime::config::Sources;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+fn sources() -> Sources {
+    Sources::default().set("frontend.listen", "127.0.0.1:0").set("admin.listen", "127.0.0.1:0")
+}
+
+async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {
+    App::start(AppConfig::load(sources).unwrap(), StartOptions::all(data)).await
+}
+
+async fn get(addr: SocketAddr, path: &str) -> String {
+    let exchange = async {
+        let mut stream = TcpStream::connect(addr).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    tokio::time::timeout(Duration::from_secs(20), exchange).await.expect("an answer in time")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_stacks_run_side_by_side_and_share_nothing() {
+    let one = start(&sources(), DataDir::ephemeral().unwrap()).await.unwrap();
+    let two = start(&sources(), DataDir::ephemeral().unwrap()).await.unwrap();
+    let (admin_one, admin_two) = (one.addr("admin").unwrap(), two.addr("admin").unwrap());
+    assert!(one.readiness().is_ready() && two.readiness().is_ready());
+    assert_ne!(one.addr("frontend"), two.addr("frontend"));
+    assert_ne!(one.data_dir(), two.data_dir());
+
+    get(one.addr("frontend").unwrap(), "/nothing").await;
+    let count = |scrape: String| {
+        let lines = scrape.lines().filter(|line| line.starts_with("frontend_http_requests_total{"));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
+    };
+    assert_eq!(count(get(admin_one, "/metrics").await), 1);
+    assert_eq!(count(get(admin_two, "/metrics").await), 0);
+
+    one.stop().await.unwrap();
+    assert!(TcpStream::connect(admin_one).await.is_err(), "the first stack is gone");
+    assert!(get(admin_two, "/readyz").await.starts_with("HTTP/1.1 200"), "the second is not");
+    two.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ephemeral_directory_goes_with_its_stack_and_a_kept_one_stays() {
+    let app = start(&sources(), DataDir::ephemeral().unwrap()).await.unwrap();
+    let dir = app.data_dir().to_owned();
+    assert!(dir.join("store").exists());
+    app.stop().await.unwrap();
+    assert!(!dir.exists());
+
+    let home = tempfile::tempdir().unwrap();
+    let kept = home.path().join("deep/data");
+    start(&sources(), DataDir::kept(&kept)).await.unwrap().stop().await.unwrap();
+    assert!(kept.join("store").exists());
+    // Stopped means stopped: the directory can be taken again at once.
+    start(&sources(), DataDir::kept(&kept)).await.unwrap().stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_in_use_is_reported_before_the_store_is_touched() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = taken.local_addr().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let error =
+        start(&sources().set("frontend.listen", addr.to_string()), DataDir::kept(&data)).await.unwrap_err();
+    let text = chain(&error).to_string();
+    assert!(text.starts_with(&format!("port {} is in use", addr.port())), "{text}");
+    assert!(!data.exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_data_directory_has_one_owner() {
+    let home = tempfile::tempdir().unwrap();
+    let first = start(&sources(), DataDir::kept(home.path())).await.unwrap();
+    let error = start(&sources(), DataDir::kept(home.path())).await.unwrap_err();
+    assert!(chain(&error).to_string().starts_with("open the sqlite store: "), "{}", chain(&error));
+    first.stop().await.unwrap();
+}
