@@ -12,7 +12,7 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::ProvisioningState;
 use aro_arm::subscription::{State, Subscription};
 use aro_base::chain;
-use aro_documents::{CASCADE_TYPE, Cascade, ListOf, Stored, Write};
+use aro_documents::{CASCADE_TYPE, Cascade, ListOf, Write};
 use aro_runtime::{Phase, RunError, Scope, TaskKind};
 use aro_store::{Page, StoreError};
 use tokio::time::timeout;
@@ -48,24 +48,33 @@ pub fn start(shared: &Arc<Shared>, scope: &Scope) {
 
 async fn sweep(shared: &Shared, scope: &Scope) -> Result<(), Failure> {
     for cascade in shared.documents.all(&ListOf::<Cascade>::everywhere(CASCADE_TYPE)).await? {
-        let root = &cascade.value.root;
-        loop {
-            if scope.is_cancelled() {
-                return Ok(());
-            }
-            let step = match root.resource_group() {
-                Some(_) => mark_children(shared, root).await,
-                None => next_clusters(shared, root).await,
-            };
-            match step {
-                Ok(true) | Err(Failure::Contention) => {}
-                Ok(false) => break,
-                Err(failure) => return Err(failure),
-            }
+        if scope.is_cancelled() {
+            return Ok(());
         }
-        finish(shared, &cascade).await?;
+        carry_on(shared, &cascade.value).await?;
+        tracing::info!(resource_id = %cascade.value.root, "everything below {} is being deleted", cascade.value.root);
     }
     Ok(())
+}
+
+/// Marks what is left below the root of a cascade, and ends it. May be cut off at any point and called again.
+async fn carry_on(shared: &Shared, cascade: &Cascade) -> Result<(), Failure> {
+    if cascade.root.resource_group().is_some() {
+        return carry_on_cluster(shared, cascade).await;
+    }
+    while next_clusters(shared, &cascade.root).await? {}
+    finish(shared, cascade).await
+}
+
+/// The same for the cascade of a cluster.
+pub async fn carry_on_cluster(shared: &Shared, cascade: &Cascade) -> Result<(), Failure> {
+    loop {
+        match mark_children(shared, &cascade.root).await {
+            Ok(true) | Err(Failure::Contention) => {}
+            Ok(false) => return finish(shared, cascade).await,
+            Err(failure) => return Err(failure),
+        }
+    }
 }
 
 /// Deletes some of the clusters of a subscription that goes; `false` when none are left. A subscription that came back
@@ -98,16 +107,14 @@ async fn next_clusters(shared: &Shared, subscription: &ResourceId) -> Result<boo
     }
 }
 
-async fn finish(shared: &Shared, cascade: &Stored<Cascade>) -> Result<(), Failure> {
-    let root = &cascade.value.root;
-    let mut write = Write::new(root.subscription().unwrap_or_default());
-    write.delete(&cascade.value.id(), &cascade.etag);
+async fn finish(shared: &Shared, cascade: &Cascade) -> Result<(), Failure> {
+    let id = cascade.id();
+    let Some(stored) = shared.documents.find::<Cascade>(&id).await? else { return Ok(()) };
+    let mut write = Write::new(cascade.root.subscription().unwrap_or_default());
+    write.delete(&id, &stored.etag);
     match write.commit(shared.documents.store()).await {
         // Another replica was faster.
-        Ok(_) | Err(StoreError::Conflict { .. }) => {
-            tracing::info!(resource_id = %root, "everything below {root} is being deleted");
-            Ok(())
-        }
+        Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

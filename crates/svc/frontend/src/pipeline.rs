@@ -10,10 +10,10 @@ use aro_arm::ResourceId;
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::subscription::Subscription;
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
 use http::{HeaderMap, Method, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -110,15 +110,7 @@ async fn read_body(method: &Method, headers: &HeaderMap, body: Body, limit: usiz
     if !matches!(*method, Method::PUT | Method::PATCH | Method::POST) {
         return Ok(Bytes::new());
     }
-    let announced = headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if announced.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > limit) {
-        return Err(Failure::BodyTooLarge);
-    }
-    let bytes = match Limited::new(body, limit).collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(Failure::BodyTooLarge),
-        Err(_) => return Err(Failure::BodyUnreadable),
-    };
+    let bytes = read_limited(body, limit).await?;
     let content_type = headers.get(http::header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
     let media_type = content_type.map(|text| text.split(';').next().unwrap_or_default().trim());
     match media_type {
@@ -126,6 +118,27 @@ async fn read_body(method: &Method, headers: &HeaderMap, body: Body, limit: usiz
         None if bytes.is_empty() => Ok(bytes),
         other => Err(Failure::MediaType(other.unwrap_or_default().to_owned())),
     }
+}
+
+/// How much of a body that is too large is still read, in multiples of the limit: a client that is cut off while it
+/// sends may never see why.
+const TOLERATED: usize = 16;
+
+async fn read_limited(mut body: Body, limit: usize) -> Result<Bytes, Failure> {
+    let mut read = BytesMut::new();
+    let mut total = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Failure::BodyUnreadable)?.into_data() else { continue };
+        total = total.saturating_add(data.len());
+        if total <= limit {
+            read.extend_from_slice(&data);
+        } else if total > limit.saturating_mul(TOLERATED) {
+            break;
+        } else {
+            read.clear();
+        }
+    }
+    if total > limit { Err(Failure::BodyTooLarge) } else { Ok(read.freeze()) }
 }
 
 async fn check_subscription(

@@ -1,8 +1,8 @@
 //! Deleting: mark it, cancel what runs, and let the backend take it away.
 //!
-//! A cluster takes its children along. One batch holds a hundred operations; what does not fit goes on in the
-//! cascade worker, which finds the rest by looking, so that a crash in between loses nothing. The cluster itself is always
-//! in the first batch: once it is deleting, none of its children can be written any more.
+//! A cluster takes its children along. One batch holds a hundred operations; what does not fit, and what slipped in
+//! meanwhile, is the cascade's, which finds the rest by looking, so that a crash in between loses nothing. The
+//! cluster itself is always in the first batch: once it is deleting, none of its children can be written any more.
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::admission;
@@ -19,6 +19,7 @@ use http::StatusCode;
 use super::kind::Kind;
 use super::resources::{commit, parent_for_write};
 use crate::answer::Answer;
+use crate::cascade;
 use crate::conflict;
 use crate::error::Failure;
 use crate::operations::{self, Asker};
@@ -107,16 +108,14 @@ async fn cluster(shared: &Shared, asker: &Asker<'_>, id: &ResourceId) -> Result<
 
     let node_pools = children::<NodePool>(shared, id).await?;
     let external_auths = children::<ExternalAuth>(shared, id).await?;
-    // One place is kept for the cascade document.
-    let room = MAX_BATCH - 1;
-    let all_fit = mark_while_room(shared, &mut write, &node_pools, room, now).await?
-        && mark_while_room(shared, &mut write, &external_auths, room, now).await?;
+    // The cascade is always recorded: a child may have slipped in between the look and the commit.
     let cascade = Cascade { root: stored.value.id().clone() };
-    if !all_fit {
-        write.create(&cascade.id(), CASCADE_TYPE, &cascade)?;
-    }
+    write.create(&cascade.id(), CASCADE_TYPE, &cascade)?;
+    let all_fit = mark_while_room(shared, &mut write, &node_pools, MAX_BATCH, now).await?
+        && mark_while_room(shared, &mut write, &external_auths, MAX_BATCH, now).await?;
     commit(shared, write, &operation, 0).await?;
-    if !all_fit {
+    // Usually there is nothing left, and the answer can say so; if not, or if this fails, the worker goes on.
+    if !all_fit || cascade::carry_on_cluster(shared, &cascade).await.is_err() {
         shared.cascade.notify_one();
     }
     Ok(operation)
