@@ -1,12 +1,14 @@
 //! Which store a stack uses, and how it is opened, migrated and closed.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use aro_base::SharedClock;
+use aro_base::{Secret, SharedClock};
 use aro_runtime::config::{SecretFile, redacted};
-use aro_runtime::{Checked, Problems, Section};
+use aro_runtime::{ByteSize, Checked, Period, Problems, Section};
 use aro_store::SharedStore;
+use aro_store_postgres::{PostgresOptions, PostgresStore};
 use aro_store_sqlite::{SqliteOptions, SqliteStore};
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +33,27 @@ aro_runtime::section! {
         pub url: Option<String> = None,
         /// A file with the PostgreSQL URL, for URLs with a password.
         pub url_file: Option<SecretFile> = None,
+        /// Certificates (PEM) of the authorities that may vouch for the PostgreSQL server.
+        pub ca_file: Option<PathBuf> = None,
+        /// How many connections to PostgreSQL may be open.
+        pub pool_size: usize = 16,
+        /// How long one call of PostgreSQL may take, waiting for a connection included.
+        pub deadline: Period = Period::secs(10),
+        /// How much memory the embedded store's cache may take.
+        pub cache: ByteSize = ByteSize::mib(64),
+        /// How long a deletion can be seen on the change feed; who was away for longer lists again.
+        pub tombstone_retention: Period = Period::secs(24 * 3600),
     }
 }
 
 impl Section for StoreConfig {
     fn examine(&self, problems: &mut Problems) {
+        if self.pool_size == 0 {
+            problems.add("pool_size", "must be at least 1");
+        }
+        if self.deadline.get().is_zero() {
+            problems.add("deadline", "must be longer than nothing");
+        }
         if self.url.as_deref().is_some_and(|url| redacted(url) != url) {
             problems.add("url", "holds a password; put the URL into a file and name it in `store.url_file`");
         }
@@ -58,19 +76,22 @@ impl Section for StoreConfig {
 /// A store and how to close it.
 pub(crate) enum OpenStore {
     Sqlite(Arc<SqliteStore>),
+    Postgres(Arc<PostgresStore>),
 }
 
 impl OpenStore {
-    /// Opens the configured store. The embedded one is migrated on the way; of the others the schema must be right.
+    /// Opens the configured store. The embedded one is migrated on the way; of PostgreSQL the schema must be right
+    /// already (`aro migrate`), since several replicas share it.
     pub(crate) async fn open(
         config: &Checked<StoreConfig>,
         data: &DataDir,
         clock: SharedClock,
     ) -> Result<Self, StartError> {
         match config.kind {
-            StoreKind::Sqlite => open_sqlite(data, clock).await.map(Self::Sqlite),
+            StoreKind::Sqlite => open_sqlite(config, data, clock).await.map(Self::Sqlite),
             StoreKind::Postgres => {
-                Err(StartError::Store { kind: "postgres", source: "not wired yet".into() })
+                let opened = PostgresStore::connect(postgres_options(config)?, clock).await;
+                opened.map(Self::Postgres).map_err(|error| failed("postgres", error))
             }
         }
     }
@@ -78,6 +99,7 @@ impl OpenStore {
     pub(crate) fn shared(&self) -> SharedStore {
         match self {
             Self::Sqlite(store) => store.clone(),
+            Self::Postgres(store) => store.clone(),
         }
     }
 
@@ -88,6 +110,7 @@ impl OpenStore {
             Self::Sqlite(store) => {
                 let _ = tokio::task::spawn_blocking(move || store.close()).await;
             }
+            Self::Postgres(store) => store.close().await,
         }
     }
 }
@@ -96,18 +119,43 @@ impl fmt::Debug for OpenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sqlite(_) => "OpenStore::Sqlite",
+            Self::Postgres(_) => "OpenStore::Postgres",
         })
     }
 }
 
-async fn open_sqlite(data: &DataDir, clock: SharedClock) -> Result<Arc<SqliteStore>, StartError> {
+fn failed(kind: &'static str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StartError {
+    StartError::Store { kind, source: error.into() }
+}
+
+async fn open_sqlite(
+    config: &StoreConfig,
+    data: &DataDir,
+    clock: SharedClock,
+) -> Result<Arc<SqliteStore>, StartError> {
     let dir = data.path().to_owned();
     let made = tokio::fs::create_dir_all(&dir).await;
     made.map_err(|source| StartError::DataDir { path: dir.display().to_string(), source })?;
-    let opened =
-        tokio::task::spawn_blocking(move || SqliteStore::open(SqliteOptions::new(dir.join("store")), clock));
-    let failed = |source| StartError::Store { kind: "sqlite", source };
-    opened.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+    let mut options = SqliteOptions::new(dir.join("store"));
+    options.cache_bytes = usize::try_from(config.cache.get()).unwrap_or(usize::MAX);
+    options.tombstone_retention = config.tombstone_retention.get();
+    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(options, clock)).await;
+    opened.map_err(|error| failed("sqlite", error))?.map_err(|error| failed("sqlite", error))
+}
+
+fn postgres_options(config: &StoreConfig) -> Result<PostgresOptions, StartError> {
+    let url = match (&config.url_file, &config.url) {
+        (Some(file), _) => file.read()?,
+        // `check` made sure that there is one.
+        (None, url) => Secret::new(url.clone().unwrap_or_default()),
+    };
+    let mut options = PostgresOptions::new("");
+    options.connection = url;
+    options.ca_file.clone_from(&config.ca_file);
+    options.pool_size = config.pool_size;
+    options.deadline = config.deadline.get();
+    options.tombstone_retention = config.tombstone_retention.get();
+    Ok(options)
 }
 
 /// Brings the configured store's schema up to date.
@@ -116,8 +164,17 @@ pub async fn migrate(
     data: &DataDir,
     clock: SharedClock,
 ) -> Result<(), StartError> {
-    OpenStore::open(config, data, clock).await?.close().await;
-    Ok(())
+    match config.kind {
+        StoreKind::Sqlite => {
+            // Opening it is migrating it.
+            OpenStore::open(config, data, clock).await?.close().await;
+            Ok(())
+        }
+        StoreKind::Postgres => {
+            let migrated = PostgresStore::migrate(&postgres_options(config)?).await;
+            migrated.map_err(|error| failed("postgres", error))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,11 @@ pub fn text() -> String {
         let _ = write!(text, "\n## `[{}]`\n\n{}\n\n", section.table, flat(&section.about));
         text.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
         for key in &section.keys {
-            let default =
+            let mut default =
                 key.default.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("`{value}`"));
+            for (profile, value) in &key.profiles {
+                let _ = write!(default, "; {profile}: `{value}`");
+            }
             let _ =
                 writeln!(text, "| `{}` | {default} | `{}` | {} |", key.name, key.variable, flat(&key.doc));
         }

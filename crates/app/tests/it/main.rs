@@ -4,9 +4,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use aro_app::{App, AppConfig, DataDir, RunningApp, StartError, StartOptions};
+use aro_app::{App, AppConfig, DataDir, RunningApp, StartError, StartOptions, migrate};
 use aro_base::chain;
+use aro_runtime::SystemClock;
 use aro_runtime::config::Sources;
+use aro_store::testing::postgres::TestPostgres;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -89,4 +91,26 @@ async fn a_data_directory_has_one_owner() {
     let error = start(&sources(), DataDir::kept(home.path())).await.unwrap_err();
     assert!(chain(&error).to_string().starts_with("open the sqlite store: "), "{}", chain(&error));
     first.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_migrated_on_demand_only_and_then_serves_two_replicas() {
+    let server = TestPostgres::launch().unwrap();
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), server.fresh_schema().unwrap()).unwrap();
+    let path = secret.path().display().to_string();
+    let sources = sources().set("store.kind", "postgres").set("store.url_file", path);
+
+    let error = start(&sources, DataDir::ephemeral().unwrap()).await.unwrap_err();
+    assert!(chain(&error).to_string().starts_with("open the postgres store: "), "{}", chain(&error));
+
+    let data = DataDir::ephemeral().unwrap();
+    let config = AppConfig::load(&sources).unwrap();
+    migrate(&config.store, &data, SystemClock::shared()).await.unwrap();
+    migrate(&config.store, &data, SystemClock::shared()).await.unwrap();
+    let one = start(&sources, DataDir::ephemeral().unwrap()).await.unwrap();
+    let two = start(&sources, data).await.unwrap();
+    assert!(one.store().ping().await.is_ok() && two.store().ping().await.is_ok());
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
 }
