@@ -1,0 +1,91 @@
+# For people; logic lives in xtask. CI calls the same targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+# Everything that is downloaded or built beside the checkout.
+export ARO_CACHE ?= $(HOME)/.cache/aro
+ARGS ?=
+
+# In CI the build cache may outlive the checkout; a cold one works as well.
+ifeq ($(CI),true)
+export CARGO_TARGET_DIR ?= $(ARO_CACHE)/target
+endif
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: ## Build for release and run a complete region here (ARGS="--ephemeral").
+	$(CARGO) run --release --package aro -- up $(ARGS)
+
+.PHONY: build
+build: ## Build the program for release.
+	$(CARGO) build --release --package aro
+
+.PHONY: test
+test: deps ## Run every test; installs what is missing first.
+	$(CARGO) test --workspace $(ARGS)
+
+.PHONY: lint
+lint: toolchain ## Formatting, lints, layers, generated files, documentation.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(CARGO) xtask check-layers
+	$(CARGO) xtask gen --check
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+
+.PHONY: bench
+bench: ## Run the benchmarks; they print a table and JSON (ARGS="…").
+	$(CARGO) run --release --package aro-bench -- $(ARGS)
+
+.PHONY: gen
+gen: ## Write the generated documents.
+	$(CARGO) xtask gen
+
+.PHONY: golden
+golden: deps gen ## Rewrite golden files; review the diff like code.
+	ARO_GOLDEN=update INSTA_UPDATE=always $(CARGO) test --workspace $(ARGS)
+	git --no-pager diff --stat
+
+.PHONY: deny
+deny: ## Check licences, sources, bans and advisories (needs cargo-deny).
+	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check bans licenses sources
+	$(CARGO) deny check advisories
+
+.PHONY: fuzz
+fuzz: ## Fuzz what parses input from outside (TARGET=… FUZZ_SECONDS=60; needs a nightly toolchain).
+	@if ! test -d fuzz; then echo "there is nothing to fuzz yet"; exit 0; fi; \
+	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz; \
+	$(CARGO) +nightly fuzz run $(TARGET) -- -max_total_time=$(or $(FUZZ_SECONDS),60)
+
+.PHONY: toolchain
+toolchain:
+	@$(CARGO) fmt --version > /dev/null 2>&1 || rustup component add rustfmt
+	@$(CARGO) clippy --version > /dev/null 2>&1 || rustup component add clippy
+
+# What tests need from the machine. Each is installed only when it is missing.
+.PHONY: deps
+deps: deps-postgres deps-python deps-node ## Install what tests need, when it is missing.
+
+.PHONY: deps-postgres
+deps-postgres:
+	@.ci/deps postgres
+
+.PHONY: deps-python
+deps-python:
+	@.ci/deps python
+	@if test -x test/clients/setup.sh; then test/clients/setup.sh python; fi
+
+.PHONY: deps-node
+deps-node:
+	@.ci/deps node
+	@if test -x test/clients/setup.sh; then test/clients/setup.sh node; fi
+
+.PHONY: clean
+clean: ## Remove build output.
+	$(CARGO) clean
