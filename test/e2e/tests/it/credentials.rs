@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{GA, at, path_of, put_cluster, registered, with_ready_cluster};
 
 /// A certificate request with this subject, made by the openssl that a customer would use.
-fn certificate_request(subject: &str) -> Result<String> {
+pub fn certificate_request(subject: &str) -> Result<String> {
     let output = std::process::Command::new("openssl")
         .args(["req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", "/dev/null", "-subj", subject])
         .output()
@@ -15,7 +15,7 @@ fn certificate_request(subject: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-const ADMIN: &str = "/CN=system:customer-break-glass:system-admin/O=system:masters";
+pub const ADMIN: &str = "/CN=system:customer-break-glass:system-admin/O=system:masters";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_is_asked_for_with_a_certificate_request_and_read_from_the_result() -> Result<()> {

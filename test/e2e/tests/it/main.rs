@@ -1,5 +1,6 @@
 //! Whole stacks, driven from outside.
 
+mod clients;
 mod conditional;
 mod credentials;
 mod deletes;
