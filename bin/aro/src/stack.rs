@@ -42,25 +42,28 @@ async fn run_stack(config: AppConfig, job: &Job) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if let Some(path) = &job.endpoints_file {
-        write_endpoints(path, &app)?;
-    }
-    (job.announce)(&app);
-
-    let failure = tokio::select! {
-        failure = app.failed() => Some(failure),
-        signal = signals.next() => {
-            tracing::info!(signal, "stopping");
-            None
-        }
-    };
+    let ended = until_the_end(&app, job, &mut signals).await;
     let stopped = tokio::select! {
         stopped = app.stop() => stopped,
         signal = signals.next() => exit_at_once(signal),
     };
-    match failure {
-        Some(failure) => Err(anyhow!("{}", chain(&*failure))),
-        None => Ok(stopped.map(|()| ExitCode::SUCCESS)?),
+    ended?;
+    stopped?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the world that everything is ready, then waits for a signal or a failure.
+async fn until_the_end(app: &RunningApp, job: &Job, signals: &mut Signals) -> anyhow::Result<()> {
+    if let Some(path) = &job.endpoints_file {
+        write_endpoints(path, app)?;
+    }
+    (job.announce)(app);
+    tokio::select! {
+        failure = app.failed() => Err(anyhow!("{}", chain(&*failure))),
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping");
+            Ok(())
+        }
     }
 }
 
