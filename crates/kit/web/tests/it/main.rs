@@ -4,5 +4,6 @@
 mod client;
 mod drain;
 mod limits;
+mod propagation;
 mod serving;
 mod tracing_spans;
