@@ -1,4 +1,5 @@
-//! The reads, as functions of a connection that stands in a read transaction.
+//! The reads, as functions of a connection. Each main statement sees a single commit; the numbers of names that are
+//! looked up before it never change.
 
 use aro_base::Timestamp;
 use aro_store::adapter::{Place, Position, etag_of, fold, matches, position_of, prefix_end, token_for};
@@ -151,29 +152,33 @@ fn statement(
         let Some(id) = number(find, container.id, partition.as_str())? else { return Ok(None) };
         sql.push_str(" AND d.partition = ?");
         values.push(id.into());
+    } else {
+        sql.push_str(" AND d.container = ?");
+        values.push(container.id.into());
     }
     if let Some(resource_type) = &query.resource_type {
         let find = "SELECT id FROM kind WHERE container = ?1 AND folded = ?2";
         let Some(id) = number(find, container.id, &fold(resource_type))? else { return Ok(None) };
         sql.push_str(" AND d.kind = ?");
         values.push(id.into());
-    } else {
-        // Types are few: one range of the index for each, then a sort.
-        sql.push_str(" AND d.kind IN (SELECT id FROM kind WHERE container = ?)");
-        values.push(container.id.into());
     }
-    if let Some(prefix) = query.id_prefix.as_deref().map(fold) {
-        if let Some(end) = prefix_end(&prefix) {
-            sql.push_str(" AND d.resource_folded < ?");
-            values.push(end.into());
+    let prefix = query.id_prefix.as_deref().map(fold);
+    if let Some(end) = prefix.as_deref().and_then(prefix_end) {
+        sql.push_str(" AND d.resource_folded < ?");
+        values.push(end.into());
+    }
+    // One lower bound only, so that the index is entered where this page begins.
+    match (after, prefix) {
+        (Some(position), _) => {
+            let tie: i64 = position.tie.parse().map_err(|_| StoreError::BadToken)?;
+            sql.push_str(" AND (d.resource_folded, d.k) > (?, ?)");
+            values.extend([position.resource_id.into(), tie.into()]);
         }
-        sql.push_str(" AND d.resource_folded >= ?");
-        values.push(prefix.into());
-    }
-    if let Some(position) = after {
-        let tie: i64 = position.tie.parse().map_err(|_| StoreError::BadToken)?;
-        sql.push_str(" AND (d.resource_folded, d.k) > (?, ?)");
-        values.extend([position.resource_id.into(), tie.into()]);
+        (None, Some(prefix)) => {
+            sql.push_str(" AND d.resource_folded >= ?");
+            values.push(prefix.into());
+        }
+        (None, None) => {}
     }
     sql.push_str(" ORDER BY d.resource_folded, d.k");
     Ok(Some((sql, values)))
@@ -198,15 +203,16 @@ fn container_row(connection: &Connection, container: Container) -> Result<Option
         .map_err(store_error)
 }
 
-/// Reads the feed.
+/// Reads the feed, in one read transaction: its state and its rows must belong together.
 pub(crate) fn changes(
-    connection: &Connection,
+    connection: &mut Connection,
     container: Container,
     after: Option<&Cursor>,
     limit: usize,
     life: &str,
     now: Timestamp,
 ) -> Result<ChangePage, StoreError> {
+    let connection = &connection.transaction().map_err(store_error)?;
     let feed = container_row(connection, container)?.unwrap_or(FeedState { id: 0, latest: 0, purged: 0 });
     let mut place = match after {
         Some(cursor) => Place::read(cursor, life, container)?,

@@ -1,8 +1,8 @@
 //! The reader threads: each owns a read-only connection and runs whatever read comes next.
 
+use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use aro_store::StoreError;
@@ -10,18 +10,63 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::OpenError;
-use crate::error::{closed, store_error};
+use crate::error::closed;
 use crate::schema::open_reader;
 
-/// A read, or the word to stop.
-pub(crate) enum Read {
-    Run(Box<dyn FnOnce(&mut Connection) + Send>),
-    Stop,
+type Read = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// Reads waiting for a thread. A busy thread takes the next one without ever sleeping, so under load nobody has
+/// to be woken.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    reads: VecDeque<Read>,
+    idle: usize,
+    closed: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, read: Read) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(closed());
+        }
+        state.reads.push_back(read);
+        if state.idle > 0 {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The next read; `None` when closed and empty.
+    fn pop(&self) -> Option<Read> {
+        let mut state = self.lock();
+        loop {
+            if let Some(read) = state.reads.pop_front() {
+                return Some(read);
+            }
+            if state.closed {
+                return None;
+            }
+            state.idle += 1;
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
 }
 
 /// Hands reads to the threads.
 pub(crate) struct Readers {
-    jobs: Sender<Read>,
+    queue: Arc<Queue>,
     places: Arc<Semaphore>,
     limit: usize,
 }
@@ -30,36 +75,38 @@ impl Readers {
     pub(crate) fn start(
         file: &Path,
         threads: usize,
-        queue: usize,
+        limit: usize,
     ) -> Result<(Self, Vec<JoinHandle<()>>), OpenError> {
-        let (jobs, queued) = std::sync::mpsc::channel();
-        let queued = Arc::new(Mutex::new(queued));
+        let queue = Arc::new(Queue::default());
         let mut handles = Vec::new();
         for n in 0..threads.max(1) {
-            let connection = open_reader(file)?;
-            let queued = Arc::clone(&queued);
-            let thread = std::thread::Builder::new()
-                .name(format!("store-reader-{n}"))
-                .spawn(move || run(connection, &queued))
-                .map_err(OpenError::Thread)?;
-            handles.push(thread);
+            let mut connection = open_reader(file)?;
+            let queue = Arc::clone(&queue);
+            let serve = move || {
+                while let Some(read) = queue.pop() {
+                    read(&mut connection);
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("store-reader-{n}")).spawn(serve);
+            handles.push(thread.map_err(OpenError::Thread)?);
         }
-        Ok((Self { jobs, places: Arc::new(Semaphore::new(queue)), limit: queue }, handles))
+        Ok((Self { queue, places: Arc::new(Semaphore::new(limit)), limit }, handles))
     }
 
-    /// Runs a read on some thread, inside one read transaction: it sees a single commit.
+    /// Runs a read on some thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (reply, answer) = oneshot::channel();
-        let job = move |connection: &mut Connection| {
+        self.queue.push(Box::new(move |connection| {
             drop(place);
-            let result = connection.transaction().map_err(store_error).and_then(|snapshot| read(&snapshot));
-            let _ = reply.send(result);
-        };
-        self.jobs.send(Read::Run(Box::new(job))).map_err(|_| closed())?;
+            // Nobody waits any more for a read whose caller went away.
+            if !reply.is_closed() {
+                let _ = reply.send(read(connection));
+            }
+        }))?;
         answer.await.map_err(|_| closed())?
     }
 
@@ -67,20 +114,9 @@ impl Readers {
         self.limit - self.places.available_permits()
     }
 
-    pub(crate) fn stop(&self, threads: usize) {
-        for _ in 0..threads {
-            // An error means that they are gone already.
-            let _ = self.jobs.send(Read::Stop);
-        }
-    }
-}
-
-fn run(mut connection: Connection, queued: &Mutex<Receiver<Read>>) {
-    loop {
-        let next = queued.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match next {
-            Ok(Read::Run(read)) => read(&mut connection),
-            Ok(Read::Stop) | Err(_) => return,
-        }
+    /// Lets the threads finish what is queued, then end.
+    pub(crate) fn stop(&self) {
+        self.queue.lock().closed = true;
+        self.queue.filled.notify_all();
     }
 }

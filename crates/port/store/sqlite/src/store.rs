@@ -36,7 +36,6 @@ pub struct SqliteStore {
     queue: usize,
     readers: Readers,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    reader_threads: usize,
 }
 
 impl SqliteStore {
@@ -54,7 +53,6 @@ impl SqliteStore {
         });
         let queue = options.queue.max(1);
         let (readers, mut threads) = Readers::start(&file, options.readers, queue)?;
-        let reader_threads = threads.len();
         let (writes, jobs) = std::sync::mpsc::channel();
         let writer = Writer {
             connection,
@@ -74,7 +72,6 @@ impl SqliteStore {
             queue,
             readers,
             threads: Mutex::new(threads),
-            reader_threads,
         }))
     }
 
@@ -102,7 +99,7 @@ impl SqliteStore {
         if threads.is_empty() {
             return;
         }
-        self.readers.stop(self.reader_threads);
+        self.readers.stop();
         // An error means that the writer is gone already.
         let _ = self.writes.send(Job::Stop);
         for thread in threads {
