@@ -6,6 +6,8 @@
 //! Traces leave by OTLP when `telemetry.otlp_endpoint` is set. Only our own spans are exported: the exporter's HTTP
 //! client traces itself, too, and would feed on its own output.
 
+mod writer;
+
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 use crate::config::{Checked, Period, Problems, Profile, Section};
+use writer::LogWriter;
 
 /// What log lines look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,9 @@ pub enum TelemetryError {
         #[source]
         source: opentelemetry_otlp::ExporterBuildError,
     },
+    /// The thread that writes logs could not be started.
+    #[error("start the log thread")]
+    Thread(#[source] std::io::Error),
     /// Something else already installed a subscriber.
     #[error("install the log subscriber")]
     Install(#[source] tracing_subscriber::util::TryInitError),
@@ -100,9 +106,13 @@ pub enum TelemetryError {
 #[derive(Debug)]
 #[must_use = "call `shutdown` at the end, or the last spans are lost"]
 pub struct Telemetry {
+    logs: LogWriter,
     provider: Option<SdkTracerProvider>,
     timeout: Duration,
 }
+
+/// How long the end of a process waits for whoever reads its logs.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Sets up logs and traces for this process. Needs a running tokio runtime when traces are exported.
 pub fn install(
@@ -117,18 +127,19 @@ pub fn install(
             .with_tracer(provider.tracer("aro"))
             .with_filter(ours.and(LevelFilter::INFO))
     });
+    let writer = LogWriter::start(std::io::stderr()).map_err(TelemetryError::Thread)?;
     let filter = EnvFilter::builder().parse(&config.log).map_err(TelemetryError::Filter)?;
     tracing_subscriber::registry()
-        .with(logs(config.log_format).with_filter(filter))
+        .with(format(config.log_format, writer.clone()).with_filter(filter))
         .with(traces)
         .try_init()
         .map_err(TelemetryError::Install)?;
-    Ok(Telemetry { provider, timeout: config.otlp_timeout.get() })
+    Ok(Telemetry { logs: writer, provider, timeout: config.otlp_timeout.get() })
 }
 
-fn logs(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
+fn format(format: LogFormat, writer: LogWriter) -> Box<dyn Layer<Registry> + Send + Sync> {
     let terminal = std::io::stderr().is_terminal();
-    let base = fmt::layer().with_writer(std::io::stderr).with_ansi(terminal);
+    let base = fmt::layer().with_writer(writer).with_ansi(terminal);
     match format {
         LogFormat::Human => base.boxed(),
         LogFormat::Auto if terminal => base.boxed(),
@@ -156,15 +167,18 @@ fn provider(
 }
 
 impl Telemetry {
-    /// Sends what is still waiting, within the export's time-out.
+    /// Sends and writes what is still waiting, within bounds.
     pub async fn shutdown(self) {
-        let Some(provider) = self.provider else { return };
-        let timeout = self.timeout;
+        let Self { logs, provider, timeout } = self;
         // The exporter needs the runtime to make progress, so we must not block it.
-        let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(timeout)).await;
-        if let Ok(Err(error)) = flushed {
-            tracing::warn!(%error, "the last traces could not be sent");
-        }
+        let flushed = tokio::task::spawn_blocking(move || {
+            if let Some(Err(error)) = provider.map(|provider| provider.shutdown_with_timeout(timeout)) {
+                tracing::warn!(%error, "the last traces could not be sent");
+            }
+            logs.flush(LAST_LINES);
+        });
+        // The closure does not panic, and the runtime is still here.
+        let _ = flushed.await;
     }
 }
 

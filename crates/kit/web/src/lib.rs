@@ -2,7 +2,7 @@
 //!
 //! What it is not: a place for ARM. Correlation headers, error bodies and api-versions belong to the frontend.
 //!
-//! The flow: [`serve`] takes a bound listener and any tower service (an axum router, say). The accept loop lives in
+//! The flow: [`serve()`] takes a bound listener and any tower service (an axum router, say). The accept loop lives in
 //! the scope's `Listeners` phase and takes a permit per connection; connections live in its `Requests` phase, so
 //! that closing the scope stops accepting first and then lets requests finish.
 //!
