@@ -38,9 +38,8 @@ fn check(pem: &str, path: &FieldPath) -> Vec<FieldError> {
     if block.tag() != "CERTIFICATE REQUEST" {
         return invalid("must be a PEM block of type CERTIFICATE REQUEST");
     }
-    let request = match X509CertificationRequest::from_der(block.contents()) {
-        Ok((rest, request)) if rest.is_empty() => request,
-        _ => return invalid("must be a DER-encoded PKCS #10 certificate request"),
+    let Ok(([], request)) = X509CertificationRequest::from_der(block.contents()) else {
+        return invalid("must be a DER-encoded PKCS #10 certificate request");
     };
     let subject = &request.certification_request_info.subject;
     let names = |attributes: Vec<Option<&str>>| -> Vec<String> {

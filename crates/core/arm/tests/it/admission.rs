@@ -84,8 +84,7 @@ fn a_version_must_be_offered_in_its_channel_once_channels_are_known() {
 #[test]
 fn a_key_is_rotated_only_where_every_control_plane_can() {
     let (old, mut new) = (Cluster::made(NEWEST), Cluster::made(NEWEST));
-    let key =
-        &mut new.properties.etcd.data_encryption.customer_managed.as_mut().unwrap().kms.as_mut().unwrap();
+    let key = new.properties.etcd.data_encryption.customer_managed.as_mut().unwrap().kms.as_mut().unwrap();
     key.active_key.version = "v2".into();
     let problems = |plane| list(cluster::admit_update(&old, &new, &plane, &[]));
     assert!(problems(plane(&["4.22.0", "4.23.0"], &[])).is_empty());

@@ -1,5 +1,6 @@
 //! Answers, member by member and byte by byte.
 
+use aro_arm::hcp::admission::{ControlPlaneVersions, node_pool};
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::external_auth::ExternalAuth;
 use aro_arm::hcp::node_pool::NodePool;
@@ -200,7 +201,7 @@ fn a_new_node_pool_is_written_as_the_live_service_writes_it() {
         "replicas": 1, "version": {"channelGroup": "stable", "id": "4.22.11"}}});
     let mut pool = NodePool::create(V2026_09_01Preview, &sent, &cx).unwrap();
     let parent = Cluster::made(V2026_09_01Preview);
-    assert_eq!(aro_arm::hcp::admission::node_pool::admit_create(&mut pool, &parent, &Default::default()), []);
+    assert_eq!(node_pool::admit_create(&mut pool, &parent, &ControlPlaneVersions::default()), []);
     let text = String::from_utf8(body::to_body(&pool.render(V2026_09_01Preview))).unwrap();
     let expected = format!(
         r#"{{

@@ -32,7 +32,7 @@ static MEMBERS: &[Member] = &[
     envelope::IDENTITY,
     envelope::LOCATION,
     envelope::NAME,
-    Member::object("properties", PROPERTIES).required(),
+    Member::object("properties", PROPERTIES),
     envelope::SYSTEM_DATA,
     envelope::TAGS,
     envelope::TYPE,
@@ -94,7 +94,7 @@ static DNS: &[Member] = &[
 static ETCD: &[Member] = &[Member::object("dataEncryption", DATA_ENCRYPTION)];
 
 static DATA_ENCRYPTION: &[Member] = &[
-    Member::optional("customerManaged", CUSTOMER_MANAGED).updatable_from(V2026_06_30Preview),
+    Member::optional("customerManaged", CUSTOMER_MANAGED),
     Member::word("keyManagementMode", &["CustomerManaged"]).create_only().required().hint_until(
         V2025_12_23Preview,
         "\"CustomerManaged\" must be sent; \"PlatformManaged\", the default of this api-version, is not supported",
@@ -103,7 +103,7 @@ static DATA_ENCRYPTION: &[Member] = &[
 
 static CUSTOMER_MANAGED: &[Member] = &[
     Member::word("encryptionType", &["KMS"]).create_only().default_text("KMS"),
-    Member::optional("kms", KMS).updatable_from(V2026_06_30Preview),
+    Member::optional("kms", KMS),
 ];
 
 static KMS: &[Member] = &[
@@ -123,9 +123,11 @@ static KMS_KEY: &[Member] = &[
     Member::text("version").length(1, 255).updatable_from(V2026_06_30Preview).required(),
 ];
 
+static REPOSITORY: Kind = Kind::Text { min: 0, max: Some(255), pattern: None };
+
 static IMAGE_DIGEST_MIRROR: Kind = Kind::Object(
     &[
-        Member::list("mirrors", &ANY_TEXT).items(1, 255).required(),
+        Member::list("mirrors", &REPOSITORY).items(1, 255).required(),
         Member::text("source").length(0, 255).required(),
     ],
     crate::hcp::schema::Presence::Optional,

@@ -9,7 +9,7 @@ pub static BODY: Body = Body { members: MEMBERS, moves: &[] };
 static MEMBERS: &[Member] = &[
     envelope::ID,
     envelope::NAME,
-    Member::object("properties", PROPERTIES).required(),
+    Member::object("properties", PROPERTIES),
     envelope::SYSTEM_DATA,
     envelope::TYPE,
 ];

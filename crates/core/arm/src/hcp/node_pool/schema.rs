@@ -14,7 +14,7 @@ static MEMBERS: &[Member] = &[
     envelope::IDENTITY,
     envelope::LOCATION,
     envelope::NAME,
-    Member::object("properties", PROPERTIES).required(),
+    Member::object("properties", PROPERTIES),
     envelope::SYSTEM_DATA,
     envelope::TAGS,
     envelope::TYPE,

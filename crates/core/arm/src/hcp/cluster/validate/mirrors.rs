@@ -7,6 +7,7 @@ use crate::hcp::schema::pattern;
 use crate::hcp::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
+/// What is longer was told by the reader.
 const MAX_LENGTH: usize = 255;
 
 pattern!(
@@ -30,7 +31,7 @@ pattern!(
 pub fn check(mirrors: &[ImageDigestMirror], path: &FieldPath, problems: &mut Problems) {
     for (index, mirror) in mirrors.iter().enumerate() {
         let path = path.index(index);
-        // A missing source was told by the reader, and so was one that is too long.
+        // A missing source was told by the reader.
         if !mirror.source.is_empty() && mirror.source.len() <= MAX_LENGTH {
             let at = path.child("source");
             let host = mirror.source.strip_prefix("*.").unwrap_or(&mirror.source);
@@ -42,9 +43,9 @@ pub fn check(mirrors: &[ImageDigestMirror], path: &FieldPath, problems: &mut Pro
             let at = path.child("mirrors").index(index);
             if text.is_empty() {
                 problems.push(FieldError::required(&at));
-            } else if text.len() > MAX_LENGTH {
-                problems.push(FieldError::too_long(&at, MAX_LENGTH));
-            } else if let Some(why) = wrong(text, text).or_else(|| mismatch(&MIRROR, text)) {
+            } else if let Some(why) = wrong(text, text).or_else(|| mismatch(&MIRROR, text))
+                && text.len() <= MAX_LENGTH
+            {
                 problems.push(FieldError::invalid(&at, text, why));
             }
         }
