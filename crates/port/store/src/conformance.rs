@@ -10,6 +10,7 @@ pub mod concurrency;
 pub mod durability;
 pub mod expiry;
 pub mod feed;
+pub mod helpers;
 pub mod model;
 pub mod paging;
 pub mod purge;
@@ -82,6 +83,13 @@ macro_rules! conformance_suite {
             feed: listing_after_the_latest_cursor_misses_nothing_under_concurrent_writers,
             feed: a_slow_consumer_sees_the_last_state_of_everything_under_concurrent_writers,
             feed: a_subscriber_is_woken_by_a_write,
+            helpers: a_collection_reads_and_writes_values,
+            helpers: updates_of_a_collection_survive_contention,
+            helpers: a_body_of_another_shape_is_told_as_such,
+            helpers: a_follower_delivers_everything_and_waits_for_more,
+            helpers: a_lost_reply_is_a_write_that_happened,
+            helpers: a_scripted_conflict_and_a_failure_before_write_nothing,
+            helpers: an_informer_converges_under_random_faults,
             model: random_histories_agree_with_a_map,
             paging: pages_together_are_the_whole_result,
             paging: pages_stay_stable_while_documents_come_and_go,
@@ -255,6 +263,7 @@ mod tests {
             ("durability", include_str!("conformance/durability.rs")),
             ("expiry", include_str!("conformance/expiry.rs")),
             ("feed", include_str!("conformance/feed.rs")),
+            ("helpers", include_str!("conformance/helpers.rs")),
             ("model", include_str!("conformance/model.rs")),
             ("paging", include_str!("conformance/paging.rs")),
             ("purge", include_str!("conformance/purge.rs")),

@@ -19,19 +19,25 @@
 
 pub mod adapter;
 mod batch;
+mod collection;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod document;
 mod error;
+#[cfg(any(test, feature = "testing"))]
+pub mod fault;
 mod feed;
+mod follower;
 mod query;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_NAME_BYTES, Op};
+pub use collection::{Collection, CollectionError, Names, Typed};
 pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};
 pub use error::StoreError;
 pub use feed::{Change, ChangePage, Cursor};
+pub use follower::Follower;
 pub use query::{Filter, Page, PageToken, Paged, Query};
 pub use store::{ChangeSignal, DocumentStore, SharedStore, Written};

@@ -20,6 +20,10 @@ impl SqliteFixture {
         SqliteOptions { tombstone_retention: RETENTION, ..SqliteOptions::new(self.directory.path()) }
     }
 
+    pub fn take(&mut self) -> Option<Arc<SqliteStore>> {
+        self.store.take()
+    }
+
     pub fn sqlite(&self) -> Arc<SqliteStore> {
         Arc::clone(self.store.as_ref().expect("open"))
     }

@@ -1,3 +1,5 @@
 //! The SQLite adapter against the contract, and what is special about it.
 
 mod conformance;
+mod crash;
+mod lifecycle;
