@@ -43,7 +43,10 @@ fn a_request_that_hangs_is_named_when_the_grace_period_ends() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("error: did not stop within the grace period: aro/frontend/"), "{said}");
+    assert_eq!(
+        last, "error: did not stop within the grace period: aro/frontend/frontend/connection",
+        "{said}"
+    );
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub use kind::{OnCancel, OnError, Phase, TaskKind};
 pub use laggards::Laggards;
 pub use task::Failure;
 
+/// What every phase gets even when the grace period is over, so that only the guilty are named.
+const LAST_CHANCE: Duration = Duration::from_millis(100);
+
 /// Owns tasks and child scopes. Cloning gives another handle to the same scope.
 #[derive(Clone)]
 pub struct Scope(Arc<Inner>);
@@ -142,11 +145,14 @@ impl Scope {
         }
     }
 
-    /// Stops the whole subtree in order and waits for it, for at most `grace`; then aborts and names who is left.
+    /// Stops the whole subtree in order and waits for it, for `grace` (and a moment per phase that is left); then
+    /// aborts and names who is left.
     pub async fn close(&self, grace: Duration) -> Result<(), Laggards> {
         let deadline = Instant::now() + grace;
         let mut laggards = Vec::new();
         for phase in Phase::ALL {
+            // Whoever came before may have used up the grace period; those who stop at once are not late.
+            let deadline = deadline.max(Instant::now() + LAST_CHANCE);
             // Scopes may appear while we wait (a request opens one); look again until there is nothing new.
             loop {
                 let scopes = self.subtree(phase);

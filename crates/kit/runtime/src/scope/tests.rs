@@ -48,6 +48,21 @@ async fn laggards_are_named_counted_and_aborted() {
     assert!(dropped.await.is_err(), "the task's future was dropped");
 }
 
+#[tokio::test(start_paused = true)]
+async fn those_who_stop_at_once_are_not_blamed_for_a_laggard_before_them() {
+    let root = Scope::root("stack");
+    let role = root.role("frontend");
+    let requests = role.child(Phase::Requests, "requests");
+    requests.spawn(TaskKind::Connection, "connection", std::future::pending::<Result<(), Fault>>());
+    let inside = role.clone();
+    role.spawn(TaskKind::Role, "run", async move {
+        inside.cancelled().await;
+        Ok::<_, Fault>(())
+    });
+    let laggards = root.close(GRACE).await.unwrap_err();
+    assert_eq!(laggards.names().collect::<Vec<_>>(), [("stack/frontend/requests/connection", 1)]);
+}
+
 #[tokio::test]
 async fn helpers_are_aborted_and_do_not_hold_up_the_close() {
     let root = Scope::root("stack");
