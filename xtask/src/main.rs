@@ -30,16 +30,22 @@ enum Command {
     },
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    let root = workspace::root()?;
-    let complaints = match Cli::parse().command {
-        Command::CheckLayers => check_layers(&root)?,
-        Command::Gen { check } => generate::run(&root, check)?,
-    };
+fn main() -> ExitCode {
+    let complaints = run(Cli::parse().command).unwrap_or_else(|error| vec![format!("error: {error:#}")]);
     for complaint in &complaints {
-        writeln!(std::io::stderr(), "{complaint}")?;
+        // Nobody is left to complain to when stderr is gone.
+        let _ = writeln!(std::io::stderr(), "{complaint}");
     }
-    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Does what was asked and returns what is wrong with the workspace.
+fn run(command: Command) -> anyhow::Result<Vec<String>> {
+    let root = workspace::root()?;
+    match command {
+        Command::CheckLayers => check_layers(&root),
+        Command::Gen { check } => generate::run(&root, check),
+    }
 }
 
 fn check_layers(root: &Path) -> anyhow::Result<Vec<String>> {
