@@ -19,6 +19,7 @@
 
 mod apply;
 mod cache;
+mod checkpoint;
 mod effects;
 mod error;
 mod lock;

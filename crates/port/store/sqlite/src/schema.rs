@@ -18,7 +18,8 @@ pub(crate) fn open_writer(file: &Path) -> Result<Connection, OpenError> {
          PRAGMA synchronous = FULL;
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -65536;
-         PRAGMA wal_autocheckpoint = 8000;
+         PRAGMA wal_autocheckpoint = 0;
+         PRAGMA busy_timeout = 100;
          PRAGMA journal_size_limit = 67108864;",
     )?;
     connection.set_prepared_statement_cache_capacity(64);

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::apply::{Moment, Outcome, apply, truncate};
 use crate::cache::Cache;
+use crate::checkpoint::Checkpoints;
 use crate::effects::Effects;
 use crate::error::{GroupFailed, store_error};
 use crate::lock::DirLock;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
+    pub(crate) checkpoints: Arc<Checkpoints>,
 }
 
 pub(crate) struct Writer {
@@ -109,6 +111,7 @@ impl Writer {
         counters.max_group.fetch_max(group.len() as u64, Relaxed);
         let (batches, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let mut effects = Effects::default();
+        self.shared.checkpoints.keep_short(&self.connection);
         let result = self.transaction(batches, &mut effects);
         let outcomes = match result {
             Ok(outcomes) => {
@@ -117,6 +120,7 @@ impl Writer {
                 Counters::add(&counters.batches, effects.batches);
                 Counters::add(&counters.ops, effects.ops);
                 Counters::add(&counters.conflicts, effects.conflicts);
+                self.shared.checkpoints.committed();
                 self.shared.cache.commit(effects.documents);
                 for container in effects.containers {
                     self.shared.signals.wake(container.name());
