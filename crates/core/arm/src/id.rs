@@ -3,22 +3,27 @@
 //! Ids compare without regard to case and keep the case they were given, except for the words ARM owns
 //! (`subscriptions`, `resourceGroups`, `providers`), which are always written the canonical way.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A parsed resource id.
+/// A parsed resource id: one text, and where its parts are. Documents hold dozens of ids, so reading one costs one
+/// allocation, and comparing two none.
 #[derive(Clone)]
 pub struct ResourceId {
     text: String,
-    subscription: Option<String>,
-    resource_group: Option<String>,
-    /// Provider namespace and the type/name pairs below it; empty for a subscription or a resource group.
-    namespace: Option<String>,
-    pairs: Vec<(String, String)>,
+    subscription: Option<Span>,
+    resource_group: Option<Span>,
+    namespace: Option<Span>,
+    /// Where the type/name pairs below the namespace begin; the end of the text for a subscription or a group.
+    pairs: usize,
 }
+
+/// A part of the text, by its first byte and its end.
+type Span = (usize, usize);
 
 /// Why a text is not a resource id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,44 +58,79 @@ impl ResourceId {
         }
         let rest = text.strip_prefix('/').ok_or(IdError::NoLeadingSlash)?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let segments: Vec<&str> = rest.split('/').collect();
-        if segments.iter().any(|segment| segment.is_empty()) {
+        if rest.split('/').any(str::is_empty) {
             return Err(IdError::EmptySegment);
         }
-        let mut left = segments.as_slice();
-        let subscription = take_pair(&mut left, "subscriptions")?;
-        let resource_group = match &subscription {
-            Some(_) => take_pair(&mut left, "resourceGroups")?,
-            None => None,
-        };
-        let namespace = take_pair(&mut left, "providers")?;
-        if subscription.is_none() && namespace.is_none() {
-            return Err(IdError::BadRoot);
+        let mut left = Some(rest);
+        let mut id = Self::empty(text.len());
+        id.subscription = id.take_pair(&mut left, "subscriptions")?;
+        if id.subscription.is_some() {
+            id.resource_group = id.take_pair(&mut left, "resourceGroups")?;
         }
-        let pairs = match &namespace {
-            None if left.is_empty() => Vec::new(),
-            None => return Err(IdError::BadRoot),
-            Some(namespace) if left.is_empty() => return Err(IdError::NoType(namespace.clone())),
-            Some(_) => left
-                .chunks(2)
-                .map(|pair| match pair {
-                    [kind, name] => Ok(((*kind).to_owned(), (*name).to_owned())),
-                    _ => Err(IdError::Unpaired(pair.concat())),
-                })
-                .collect::<Result<_, _>>()?,
-        };
-        Ok(Self::assemble(subscription, resource_group, namespace, pairs))
+        id.namespace = id.take_pair(&mut left, "providers")?;
+        id.pairs = id.text.len();
+        match (id.namespace(), left) {
+            (None, Some(_)) => return Err(IdError::BadRoot),
+            (None, None) if id.subscription.is_none() => return Err(IdError::BadRoot),
+            (None, None) => {}
+            (Some(namespace), None) => return Err(IdError::NoType(namespace.to_owned())),
+            (Some(_), Some(pairs)) => {
+                if pairs.split('/').count() % 2 == 1 {
+                    return Err(IdError::Unpaired(pairs.rsplit('/').next().unwrap_or_default().to_owned()));
+                }
+                id.text.push('/');
+                id.text.push_str(pairs);
+            }
+        }
+        Ok(id)
+    }
+
+    fn empty(capacity: usize) -> Self {
+        let text = String::with_capacity(capacity);
+        Self { text, subscription: None, resource_group: None, namespace: None, pairs: 0 }
+    }
+
+    /// Takes `word/value` off the front, if it is there, and writes it with the canonical word.
+    fn take_pair(&mut self, left: &mut Option<&str>, word: &str) -> Result<Option<Span>, IdError> {
+        let Some(text) = *left else { return Ok(None) };
+        let (first, rest) = split(text);
+        if !first.eq_ignore_ascii_case(word) {
+            return Ok(None);
+        }
+        let (value, rest) = split(rest.ok_or_else(|| IdError::Unpaired(first.to_owned()))?);
+        *left = rest;
+        Ok(Some(self.push(word, value)))
+    }
+
+    /// Writes `/word/value` and says where the value is.
+    fn push(&mut self, word: &str, value: &str) -> Span {
+        for part in ["/", word, "/", value] {
+            self.text.push_str(part);
+        }
+        (self.text.len() - value.len(), self.text.len())
+    }
+
+    fn push_pairs<'a>(mut self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        for (kind, name) in pairs {
+            self.push(kind, name);
+        }
+        self
     }
 
     /// The id of a subscription.
     pub fn of_subscription(subscription: &str) -> Self {
-        Self::assemble(Some(subscription.to_owned()), None, None, Vec::new())
+        let mut id = Self::empty(64);
+        id.subscription = Some(id.push("subscriptions", subscription));
+        id.pairs = id.text.len();
+        id
     }
 
     /// The id of a resource directly below a subscription, e.g. an operation status.
     pub fn in_subscription(subscription: &str, namespace: &str, pairs: &[(&str, &str)]) -> Self {
-        let pairs = pairs.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
-        Self::assemble(Some(subscription.to_owned()), None, Some(namespace.to_owned()), pairs)
+        let mut id = Self::of_subscription(subscription);
+        id.namespace = Some(id.push("providers", namespace));
+        id.pairs = id.text.len();
+        id.push_pairs(pairs.iter().copied())
     }
 
     /// The id of a resource in a resource group.
@@ -100,62 +140,41 @@ impl ResourceId {
         namespace: &str,
         pairs: &[(&str, &str)],
     ) -> Self {
-        let pairs = pairs.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
-        Self::assemble(
-            Some(subscription.to_owned()),
-            Some(resource_group.to_owned()),
-            Some(namespace.to_owned()),
-            pairs,
-        )
+        let mut id = Self::of_subscription(subscription);
+        id.resource_group = Some(id.push("resourceGroups", resource_group));
+        id.namespace = Some(id.push("providers", namespace));
+        id.pairs = id.text.len();
+        id.push_pairs(pairs.iter().copied())
     }
 
     /// The id of a resource below this one.
     pub fn child(&self, kind: &str, name: &str) -> Self {
-        let mut pairs = self.pairs.clone();
-        pairs.push((kind.to_owned(), name.to_owned()));
-        Self::assemble(self.subscription.clone(), self.resource_group.clone(), self.namespace.clone(), pairs)
+        self.clone().push_pairs([(kind, name)])
     }
 
     /// The resource this one is nested in, if it is nested in a resource.
     pub fn parent(&self) -> Option<Self> {
-        let (_, above) = self.pairs.split_last()?;
-        if above.is_empty() {
+        let pairs = self.text.get(self.pairs..)?;
+        let kind = pairs.rfind('/').and_then(|name| pairs.get(..name)?.rfind('/'))?;
+        if kind == 0 {
             return None;
         }
-        Some(Self::assemble(
-            self.subscription.clone(),
-            self.resource_group.clone(),
-            self.namespace.clone(),
-            above.to_vec(),
-        ))
+        let mut parent = self.clone();
+        parent.text.truncate(self.pairs + kind);
+        Some(parent)
     }
 
-    fn assemble(
-        subscription: Option<String>,
-        resource_group: Option<String>,
-        namespace: Option<String>,
-        pairs: Vec<(String, String)>,
-    ) -> Self {
-        let mut text = String::with_capacity(128);
-        let mut add = |word: &str, value: &str| {
-            text.push('/');
-            text.push_str(word);
-            text.push('/');
-            text.push_str(value);
-        };
-        if let Some(subscription) = &subscription {
-            add("subscriptions", subscription);
-        }
-        if let Some(resource_group) = &resource_group {
-            add("resourceGroups", resource_group);
-        }
-        if let Some(namespace) = &namespace {
-            add("providers", namespace);
-        }
-        for (kind, name) in &pairs {
-            add(kind, name);
-        }
-        Self { text, subscription, resource_group, namespace, pairs }
+    fn part(&self, span: Option<Span>) -> Option<&str> {
+        span.and_then(|(from, to)| self.text.get(from..to))
+    }
+
+    /// The types and names below the namespace, in turn.
+    fn segments(&self) -> impl Iterator<Item = &str> {
+        self.text.get(self.pairs..).unwrap_or_default().split('/').skip(1)
+    }
+
+    fn is_resource(&self) -> bool {
+        self.pairs < self.text.len()
     }
 
     /// The id as text, with the case it was given.
@@ -169,74 +188,82 @@ impl ResourceId {
     }
 
     pub fn subscription(&self) -> Option<&str> {
-        self.subscription.as_deref()
+        self.part(self.subscription)
     }
 
     pub fn resource_group(&self) -> Option<&str> {
-        self.resource_group.as_deref()
+        self.part(self.resource_group)
     }
 
     pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        self.part(self.namespace)
     }
 
     /// The last name: of the resource, or of the resource group or subscription when there is no resource.
     pub fn name(&self) -> &str {
-        self.pairs
-            .last()
-            .map(|(_, name)| name.as_str())
-            .or(self.resource_group.as_deref())
-            .or(self.subscription.as_deref())
-            .unwrap_or_default()
+        if self.is_resource() {
+            return self.text.rsplit('/').next().unwrap_or_default();
+        }
+        self.resource_group().or(self.subscription()).unwrap_or_default()
     }
 
     /// The full type, e.g. `Microsoft.Network/virtualNetworks/subnets`.
     pub fn resource_type(&self) -> String {
-        match (&self.namespace, &self.resource_group) {
-            (Some(namespace), _) => self.pairs.iter().fold(namespace.clone(), |mut text, (kind, _)| {
-                text.push('/');
-                text.push_str(kind);
-                text
-            }),
-            (None, Some(_)) => "Microsoft.Resources/resourceGroups".to_owned(),
-            (None, None) => "Microsoft.Resources/subscriptions".to_owned(),
-        }
+        self.type_parts().collect::<Vec<_>>().join("/")
+    }
+
+    fn type_parts(&self) -> impl Iterator<Item = &str> {
+        let (namespace, kind) = match (self.namespace(), self.resource_group) {
+            (Some(namespace), _) => (namespace, None),
+            (None, Some(_)) => ("Microsoft.Resources", Some("resourceGroups")),
+            (None, None) => ("Microsoft.Resources", Some("subscriptions")),
+        };
+        [namespace].into_iter().chain(kind).chain(self.segments().step_by(2))
     }
 
     /// Whether it is of this full type, without regard to case.
     pub fn is_type(&self, resource_type: &str) -> bool {
-        self.resource_type().eq_ignore_ascii_case(resource_type)
+        let mut wanted = resource_type.split('/');
+        let same =
+            self.type_parts().all(|part| wanted.next().is_some_and(|word| word.eq_ignore_ascii_case(part)));
+        same && wanted.next().is_none()
     }
 
     /// Whether both are in the same subscription.
     pub fn same_subscription(&self, other: &Self) -> bool {
-        same(self.subscription.as_deref(), other.subscription.as_deref())
+        same(self.subscription(), other.subscription())
     }
 
     /// Whether both are in the same resource group of the same subscription.
     pub fn same_resource_group(&self, other: &Self) -> bool {
-        self.same_subscription(other) && same(self.resource_group.as_deref(), other.resource_group.as_deref())
+        self.same_subscription(other) && same(self.resource_group(), other.resource_group())
     }
 }
 
 fn same(a: Option<&str>, b: Option<&str>) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) => a.to_lowercase() == b.to_lowercase(),
+        (Some(a), Some(b)) => compare(a, b).is_eq(),
         (None, None) => true,
         _ => false,
     }
 }
 
-fn take_pair(left: &mut &[&str], word: &str) -> Result<Option<String>, IdError> {
-    match left {
-        [first, rest @ ..] if first.eq_ignore_ascii_case(word) => match rest {
-            [value, rest @ ..] => {
-                *left = rest;
-                Ok(Some((*value).to_owned()))
-            }
-            [] => Err(IdError::Unpaired((*first).to_owned())),
-        },
-        _ => Ok(None),
+/// Compares without regard to case; names outside ASCII are rare, and lowered as a whole.
+fn compare(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a
+            .bytes()
+            .map(|byte| byte.to_ascii_lowercase())
+            .cmp(b.bytes().map(|byte| byte.to_ascii_lowercase()));
+    }
+    a.to_lowercase().cmp(&b.to_lowercase())
+}
+
+/// The first segment, and what follows it.
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('/') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (text, None),
     }
 }
 
@@ -254,21 +281,21 @@ impl fmt::Debug for ResourceId {
 
 impl PartialEq for ResourceId {
     fn eq(&self, other: &Self) -> bool {
-        self.to_lower() == other.to_lower()
+        compare(&self.text, &other.text).is_eq()
     }
 }
 
 impl Eq for ResourceId {}
 
 impl PartialOrd for ResourceId {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for ResourceId {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.to_lower().cmp(&other.to_lower())
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare(&self.text, &other.text)
     }
 }
 
@@ -294,8 +321,21 @@ impl Serialize for ResourceId {
 
 impl<'de> Deserialize<'de> for ResourceId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
+        struct Visitor;
+
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = ResourceId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a resource ID")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ResourceId, E> {
+                ResourceId::parse(text).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Visitor)
     }
 }
 

@@ -367,3 +367,6 @@ impl Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
