@@ -53,7 +53,8 @@ impl ResourceId {
         if text.len() > MAX_ID_BYTES {
             return Err(IdError::TooLong);
         }
-        if text.chars().any(|c| c.is_control() || c == '?' || c == '#') {
+        let odd = |byte: u8| byte.is_ascii_control() || byte == b'?' || byte == b'#';
+        if text.bytes().any(odd) || (!text.is_ascii() && text.chars().any(char::is_control)) {
             return Err(IdError::BadCharacter);
         }
         let rest = text.strip_prefix('/').ok_or(IdError::NoLeadingSlash)?;
@@ -251,10 +252,13 @@ fn same(a: Option<&str>, b: Option<&str>) -> bool {
 /// Compares without regard to case; names outside ASCII are rare, and lowered as a whole.
 fn compare(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() {
-        return a
-            .bytes()
-            .map(|byte| byte.to_ascii_lowercase())
-            .cmp(b.bytes().map(|byte| byte.to_ascii_lowercase()));
+        // Ids of one customer share most of their beginning: it is skipped a chunk at a time.
+        const CHUNK: usize = 16;
+        let (a, b) = (a.as_bytes(), b.as_bytes());
+        let same =
+            a.chunks_exact(CHUNK).zip(b.chunks_exact(CHUNK)).take_while(|(a, b)| a == b).count() * CHUNK;
+        let (a, b) = (a.iter().skip(same), b.iter().skip(same));
+        return a.map(u8::to_ascii_lowercase).cmp(b.map(u8::to_ascii_lowercase));
     }
     a.to_lowercase().cmp(&b.to_lowercase())
 }

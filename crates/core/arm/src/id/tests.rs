@@ -66,4 +66,12 @@ proptest! {
         prop_assert_eq!(id.name(), name.as_str());
         prop_assert_eq!(id.to_lower(), text.to_lowercase());
     }
+
+    #[test]
+    fn ids_are_ordered_as_their_lower_case_texts(a in "[a-cA-CéÉΣ]{1,24}", b in "[a-cA-CéÉΣ]{1,24}") {
+        let id = |name: &str| ResourceId::parse(&format!("/subscriptions/0cd1e2f3/resourceGroups/{name}")).unwrap();
+        let (a, b) = (id(&a), id(&b));
+        prop_assert_eq!(a.cmp(&b), a.to_lower().cmp(&b.to_lower()));
+        prop_assert_eq!(a == b, a.to_lower() == b.to_lower());
+    }
 }
