@@ -6,22 +6,51 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
 
-/// Builds the binary once per test process (a no-op when it is fresh) and says where it is.
-pub fn aro_binary() -> Result<PathBuf> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+/// How the binary is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    Debug,
+    Release,
+}
+
+/// Builds the binary once per process (a no-op when it is fresh) and says where it is.
+/// `ARO_BINARY` names another one, for measuring a build that exists already.
+pub fn aro_binary(build: Build) -> Result<PathBuf> {
+    if let Some(given) = given() {
+        return Ok(given);
+    }
+    static DEBUG: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    static RELEASE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = match build {
+        Build::Debug => DEBUG.get_or_init(|| compile(&[])),
+        Build::Release => RELEASE.get_or_init(|| compile(&["--release"])),
+    };
     built.clone().map_err(anyhow::Error::msg)
 }
 
-fn build() -> Result<PathBuf> {
+#[allow(clippy::disallowed_methods, reason = "tests and benchmarks have no configuration of their own")]
+fn given() -> Option<PathBuf> {
+    std::env::var("ARO_BINARY").ok().map(PathBuf::from)
+}
+
+fn compile(flags: &[&str]) -> Result<PathBuf, String> {
+    run_cargo(flags).map_err(|error| format!("{error:#}"))
+}
+
+fn run_cargo(flags: &[&str]) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "aro", "--message-format", "json"])
+        .args(["build", "--quiet", "--package", "aro", "--message-format", "json-render-diagnostics"])
+        .args(flags)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()
         .context("run cargo to build the binary under test")?;
     let messages = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "the binary under test does not build:\n{messages}");
+    ensure!(
+        output.status.success(),
+        "the binary under test does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::binary::aro_binary;
+use crate::binary::{Build, aro_binary};
 
 /// Which store the child uses.
 #[derive(Debug, Clone)]
@@ -31,6 +31,7 @@ pub struct Process {
     settings: Vec<String>,
     addresses: BTreeMap<String, SocketAddr>,
     starts: usize,
+    build: Build,
 }
 
 impl Process {
@@ -41,9 +42,19 @@ impl Process {
 
     /// The same with settings of the test's own.
     pub async fn start_with(store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_build(Build::Debug, store, settings).await
+    }
+
+    /// The same with the release build, for measuring.
+    pub async fn start_release(store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_build(Build::Release, store, settings).await
+    }
+
+    async fn start_build(build: Build, store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let settings = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let mut process = Self { child: None, dir, store, settings, addresses: BTreeMap::new(), starts: 0 };
+        let mut process =
+            Self { child: None, dir, store, settings, addresses: BTreeMap::new(), starts: 0, build };
         if let StoreChoice::Postgres { .. } = process.store {
             process.run_to_end("migrate")?;
         }
@@ -134,7 +145,7 @@ impl Process {
     }
 
     fn command(&self, subcommand: &str) -> Result<Command> {
-        let mut command = Command::new(aro_binary()?);
+        let mut command = Command::new(aro_binary(self.build)?);
         command.arg(subcommand).arg("--data-dir").arg(self.data_dir());
         for setting in ["frontend.listen=127.0.0.1:0", "admin.listen=127.0.0.1:0"] {
             command.args(["--set", setting]);

@@ -67,7 +67,24 @@ fn set_parameter(url: &mut Url, name: &str, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_the_headers_say_links_are_absolute(
+            referer in proptest::option::of("\\PC{0,60}"),
+            proto in proptest::option::of("\\PC{0,8}"),
+            host in proptest::option::of("\\PC{0,30}"),
+            token in "\\PC{0,40}",
+        ) {
+            let url = ClientUrl::new(referer.as_deref(), proto.as_deref(), host.as_deref(), "/a?b=c");
+            prop_assert!(url.to(&id(), "v").starts_with("http"));
+            let next = Url::parse(&url.next_page(&token)).unwrap();
+            prop_assert!(next.query_pairs().any(|(name, value)| name == "$skipToken" && value == token.as_str()));
+        }
+    }
 
     fn id() -> ResourceId {
         ResourceId::parse("/subscriptions/s/providers/P/locations/l/hcpOperationStatuses/u").unwrap()

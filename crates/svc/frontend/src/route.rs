@@ -273,7 +273,26 @@ pub fn is_resource_group_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_path_panics_and_no_name_hides_a_slash(path in "\\PC{0,120}") {
+            if let Ok(matched) = find(&path) {
+                for name in [&matched.subscription, &matched.resource_group, &matched.cluster, &matched.name] {
+                    prop_assert!(!name.contains('/'));
+                }
+            }
+        }
+
+        #[test]
+        fn names_come_back_as_they_were_written(cluster in "[a-zA-Z0-9._()-]{1,60}", pool in "[a-zA-Z0-9-]{1,20}") {
+            let matched = find(&format!("{BASE}/hcpOpenShiftClusters/{cluster}/NODEPOOLS/{pool}")).unwrap();
+            prop_assert_eq!((matched.route, matched.cluster, matched.name), (Route::NodePool, cluster, pool));
+        }
+    }
 
     const BASE: &str = "/subscriptions/S1/resourceGroups/My-RG/providers/Microsoft.RedHatOpenShift";
 

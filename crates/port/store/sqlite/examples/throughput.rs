@@ -1,5 +1,5 @@
 //! Measures the store as the frontend uses it: a PUT is a batch of seven documents of 0.3 to 4 KB, a GET is two point
-//! reads. Run with `cargo run --release -p aro-store-sqlite --example throughput [seconds] [tasks]`.
+//! reads. Run with `cargo run --release -p aro-store-sqlite --example throughput [seconds] [tasks] [cache MiB]`.
 #![allow(clippy::print_stdout, reason = "it prints its results")]
 
 use std::sync::Arc;
@@ -155,11 +155,16 @@ async fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().expect("a number"));
     let seconds = arguments.next().unwrap_or(5);
     let tasks = arguments.next().unwrap_or(128);
+    let cache = usize::try_from(arguments.next().unwrap_or(64)).expect("fits") << 20;
     let directory = tempfile::tempdir().expect("a directory");
     let clock = Arc::new(BenchClock(Instant::now()));
-    let store = SqliteStore::open(SqliteOptions::new(directory.path()), clock).expect("opens");
+    let store = SqliteStore::open(
+        SqliteOptions { cache_bytes: cache, ..SqliteOptions::new(directory.path()) },
+        clock,
+    )
+    .expect("opens");
     let next = Arc::new(AtomicU64::new(0));
-    println!("{tasks} tasks, {seconds} s per phase");
+    println!("{tasks} tasks, {seconds} s per phase, cache {} MiB", cache >> 20);
     phase("create", &store, Load::Create, tasks, seconds, &next).await;
     phase("create 1", &store, Load::Create, 1, seconds, &next).await;
     phase("replace", &store, Load::Replace, tasks, seconds, &next).await;

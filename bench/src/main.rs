@@ -1,0 +1,34 @@
+//! Benchmarks: they print a table for people and JSON for machines. Figures to keep go to `bench/RESULTS.md`.
+//!
+//! What is measured runs as a process of its own, the release build, as a user would run it; the load comes from this
+//! process. Both share the machine, so figures are what one machine gives, client included.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a benchmark is for")]
+
+mod arm;
+mod load;
+mod report;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Benchmarks of aro.")]
+struct Cli {
+    /// What to measure; everything when not given.
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// GET, list and PUT through the whole front end.
+    Arm(arm::Options),
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    match Cli::parse().what {
+        None => arm::run(arm::Options::default()).await,
+        Some(What::Arm(options)) => arm::run(options).await,
+    }
+}
