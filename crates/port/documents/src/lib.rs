@@ -22,5 +22,5 @@ pub use names::{
     key_of, operation_document_id,
 };
 pub use outbox::{Cascade, Effect, OutboxEntry};
-pub use repository::{Documents, ListOf, Listed, Stored};
+pub use repository::{Documents, ListOf, Listed, Stored, decode};
 pub use write::Write;

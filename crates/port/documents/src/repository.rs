@@ -78,12 +78,17 @@ impl Documents {
 
     /// Reads the document that an id names.
     pub async fn find<T: DeserializeOwned>(&self, id: &ResourceId) -> Result<Option<Stored<T>>, StoreError> {
-        self.store.get(&key_of(id)).await?.map(decode).transpose()
+        self.read(id).await?.map(|document| decode(&document)).transpose()
+    }
+
+    /// Reads it without decoding it.
+    pub async fn read(&self, id: &ResourceId) -> Result<Option<Document>, StoreError> {
+        self.store.get(&key_of(id)).await
     }
 
     /// Whether a document with this id exists.
     pub async fn exists(&self, id: &ResourceId) -> Result<bool, StoreError> {
-        Ok(self.store.get(&key_of(id)).await?.is_some())
+        Ok(self.read(id).await?.is_some())
     }
 
     /// One page of a list.
@@ -93,7 +98,7 @@ impl Documents {
         page: Page,
     ) -> Result<Listed<T>, StoreError> {
         let paged = self.store.query(&of.query, page).await?;
-        let items = paged.items.into_iter().map(decode).collect::<Result<_, _>>()?;
+        let items = paged.items.iter().map(decode).collect::<Result<_, _>>()?;
         Ok(Listed { items, next: paged.next })
     }
 
@@ -112,12 +117,13 @@ impl Documents {
     }
 }
 
-fn decode<T: DeserializeOwned>(document: Document) -> Result<Stored<T>, StoreError> {
+/// Decodes a document that was read.
+pub fn decode<T: DeserializeOwned>(document: &Document) -> Result<Stored<T>, StoreError> {
     let value = document.body.to().map_err(|source| {
         let what = format!("document {} of type {}", document.key, document.resource_type);
         StoreError::Corrupt(Box::new(Undecodable { what, source }))
     })?;
-    Ok(Stored { value, etag: document.etag })
+    Ok(Stored { value, etag: document.etag.clone() })
 }
 
 #[derive(Debug, thiserror::Error)]

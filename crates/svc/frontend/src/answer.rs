@@ -2,6 +2,7 @@
 
 use aro_arm::{ArmError, json};
 use axum::body::Body;
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde::Serialize;
 pub struct Answer {
     pub status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
-    body: Option<Vec<u8>>,
+    body: Option<Bytes>,
     /// The code of an error answer, for logs and metrics.
     pub error_code: Option<&'static str>,
 }
@@ -28,15 +29,15 @@ impl Answer {
     }
 
     /// A body that is JSON already.
-    pub fn bytes(status: StatusCode, body: Vec<u8>) -> Self {
+    pub fn bytes(status: StatusCode, body: impl Into<Bytes>) -> Self {
         let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Self { status, headers: vec![content_type], body: Some(body), error_code: None }
+        Self { status, headers: vec![content_type], body: Some(body.into()), error_code: None }
     }
 
     /// Plain text.
     pub fn text(status: StatusCode, text: String) -> Self {
         let content_type = (CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        Self { status, headers: vec![content_type], body: Some(text.into_bytes()), error_code: None }
+        Self { status, headers: vec![content_type], body: Some(text.into()), error_code: None }
     }
 
     /// An ARM error.
@@ -65,7 +66,7 @@ impl Answer {
 
     /// The size of the body.
     pub fn body_len(&self) -> usize {
-        self.body.as_ref().map_or(0, Vec::len)
+        self.body.as_ref().map_or(0, Bytes::len)
     }
 
     /// The HTTP response.

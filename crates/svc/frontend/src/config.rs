@@ -16,6 +16,8 @@ aro_runtime::section! {
         pub behind_ingress: bool = false,
         /// How large a request body may be.
         pub max_body: ByteSize = ByteSize::mib(4),
+        /// How much memory rendered answers may take, so that a resource read often is rendered once.
+        pub rendered_cache: ByteSize = ByteSize::mib(32),
         /// How many connections are served at once; more wait to be accepted.
         pub max_connections: usize = 10_000,
         /// How long a connection may take to send its request headers.

@@ -30,6 +30,7 @@ mod pipeline;
 pub mod ports;
 mod precondition;
 mod query;
+mod rendered;
 mod role;
 pub mod route;
 mod shared;

@@ -29,7 +29,8 @@ pub fn begin(
     now: Timestamp,
 ) -> Operation {
     let subscription = resource.subscription().unwrap_or_default();
-    let name = Uuid::new_v4().to_string();
+    // Ordered by time: operations that come together lie together in the store.
+    let name = Uuid::now_v7().to_string();
     let (tenant_id, caller) = match asker {
         Asker::Client(request) => (request.tenant_id().to_owned(), Some(&request.caller)),
         Asker::Cascade => (String::new(), None),

@@ -12,6 +12,7 @@ use crate::config::FrontendConfig;
 use crate::observe::Observer;
 use crate::pipeline;
 use crate::ports::FrontendPorts;
+use crate::rendered::Rendered;
 use crate::shared::Shared;
 
 /// The ARM resource provider's front end.
@@ -37,6 +38,7 @@ impl Role for Frontend {
             catalogue: ports.catalogue,
             preflight: ports.preflight,
             observer: Observer::new(&ports.metrics),
+            rendered: Rendered::new(config.rendered_cache.get()),
             cascade: Notify::new(),
         });
         Ok(Self { config, listener: ports.listener, ready: ports.readiness.component("frontend"), shared })

@@ -20,6 +20,7 @@ use crate::error::Failure;
 use crate::observe::Observer;
 use crate::ports::{Preflight, VersionCatalogue};
 use crate::query::QueryParameters;
+use crate::rendered::Rendered;
 use crate::route::Matched;
 
 /// What all requests share. Any replica can answer any request: nothing here is state.
@@ -32,6 +33,7 @@ pub struct Shared {
     pub catalogue: Arc<dyn VersionCatalogue>,
     pub preflight: Arc<dyn Preflight>,
     pub observer: Observer,
+    pub rendered: Rendered,
     /// Tells the cascade worker that there is something to do.
     pub cascade: Notify,
 }

@@ -5,7 +5,7 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
 use aro_arm::{FieldError, FieldPath, ResourceId, json};
 use aro_base::ETag;
-use aro_documents::{ListOf, Stored, Write, operation_document_id};
+use aro_documents::{ListOf, Stored, Write, decode, operation_document_id};
 use aro_store::{StoreError, Written};
 use http::{Method, StatusCode};
 use serde::Serialize;
@@ -38,12 +38,15 @@ pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answe
 
 async fn get<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let id = request.matched.resource_id();
-    let stored = shared.documents.find::<T>(&id).await?.ok_or(Failure::NotFound(id))?;
-    if request.caller.preconditions.is_unmodified(&stored.etag) {
-        return Ok(with_etag(Answer::empty(StatusCode::NOT_MODIFIED), Some(&stored.etag)));
+    let document = shared.documents.read(&id).await?.ok_or(Failure::NotFound(id))?;
+    if request.caller.preconditions.is_unmodified(&document.etag) {
+        return Ok(with_etag(Answer::empty(StatusCode::NOT_MODIFIED), Some(&document.etag)));
     }
-    let body = json::to_body(&stored.value.render(request.version));
-    Ok(with_etag(Answer::bytes(StatusCode::OK, body), Some(&stored.etag)))
+    let body = shared.rendered.body(&document, request.version, || {
+        let stored: Stored<T> = decode(&document)?;
+        Ok::<_, StoreError>(json::to_body(&stored.value.render(request.version)))
+    })?;
+    Ok(with_etag(Answer::bytes(StatusCode::OK, body), Some(&document.etag)))
 }
 
 /// Clusters of a subscription or of one of its groups.
