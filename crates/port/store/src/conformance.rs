@@ -102,6 +102,7 @@ macro_rules! conformance_suite {
             purge: versions_never_go_back_even_when_all_trace_is_gone,
             purge: a_consumer_on_its_way_from_the_beginning_is_not_thrown_out_by_old_deletions,
             queries: partition_and_type_and_prefix_have_no_case,
+            queries: a_document_without_a_resource_id_is_found_by_its_key_only,
             queries: a_prefix_takes_wildcards_and_unicode_literally,
             queries: a_prefix_with_a_slash_does_not_match_siblings,
             queries: a_query_without_a_partition_sees_all_of_them,

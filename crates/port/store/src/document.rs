@@ -124,7 +124,8 @@ pub struct NewDocument {
     pub id: DocId,
     /// What kind of thing it is, e.g. `Microsoft.RedHatOpenShift/hcpOpenShiftClusters`; compared without case.
     pub resource_type: String,
-    /// The resource id that prefix queries look at; compared without case, kept as given.
+    /// The resource id that prefix queries look at; compared without case, kept as given. Without one (empty) the
+    /// document is found by its key only, never by a query, and is cheaper to write.
     pub resource_id: String,
     /// How long it lives after this write; `None` is for ever.
     pub ttl: Option<Duration>,

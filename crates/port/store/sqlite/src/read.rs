@@ -145,7 +145,7 @@ fn statement(
     }
     sql.push_str(
         " CROSS JOIN partition p ON p.id = d.partition CROSS JOIN kind t ON t.id = d.kind
-         WHERE d.deleted = 0 AND (d.expires IS NULL OR d.expires > ?)",
+         WHERE d.deleted = 0 AND d.resource_folded <> '' AND (d.expires IS NULL OR d.expires > ?)",
     );
     if let Some(partition) = &query.partition {
         let find = "SELECT id FROM partition WHERE container = ?1 AND name = ?2";

@@ -24,7 +24,13 @@ pub async fn a_batch_with_a_failing_last_operation_leaves_nothing<F: Fixture>(fi
     assert!(get(&store, "p", "new").await.is_none());
     assert_eq!(get(&store, "p", "kept").await.unwrap().etag, kept.etag);
     assert_eq!(ids(&store, &Query::partition(super::THINGS, part("p")), 10).await, ["doomed", "kept"]);
-    assert!(super::drain(&store, Some(cursor), 10).await.0.is_empty(), "nor does the feed tell of it");
+    // A cursor may lie a little before what is already written, so what came earlier may be told again.
+    for change in super::drain(&store, Some(cursor), 10).await.0 {
+        assert!(
+            change.version() == 1 && change.key().id.as_str() != "new",
+            "the feed tells of it: {change:?}"
+        );
+    }
     assert_eq!(create(&store, "p", "new").await.version, 1);
 }
 

@@ -286,24 +286,34 @@ pub async fn a_slow_consumer_sees_the_last_state_of_everything_under_concurrent_
     .await;
 }
 
-/// Before, during or after it starts to wait.
+/// While it waits, and also when the write comes between its last look and its wait.
 pub async fn a_subscriber_is_woken_by_a_write<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let mut signal = store.subscribe(THINGS);
     let mut cursor = store.latest_cursor(THINGS).await.unwrap();
-    for n in 0..3 {
-        create(&store, "p", &format!("d{n}")).await;
+    for n in 0..4 {
+        let id = format!("d{n}");
+        if n % 2 == 0 {
+            create(&store, "p", &id).await;
+        }
         let woken = async {
             loop {
+                // It waits before it looks: only the signal can get it here.
+                signal.changed().await;
                 let page = store.changes(THINGS, Some(&cursor), 10).await.unwrap();
                 if !page.changes.is_empty() {
                     return page;
                 }
-                signal.changed().await;
             }
         };
-        let page = tokio::time::timeout(Duration::from_secs(10), woken).await.expect("woken in time");
-        assert_eq!(texts(&page.changes), [format!("+p/d{n}")]);
+        let late = async {
+            if n % 2 == 1 {
+                create(&store, "p", &id).await;
+            }
+        };
+        let both = async { tokio::join!(woken, late).0 };
+        let page = tokio::time::timeout(Duration::from_secs(10), both).await.expect("woken in time");
+        assert_eq!(texts(&page.changes), [format!("+p/{id}")]);
         cursor = page.next;
     }
 }

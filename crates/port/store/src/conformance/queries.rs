@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Fixture, THINGS, create, doc_with, ids, part, write};
-use crate::{Container, Filter, NewDocument, Op, Query, SharedStore};
+use crate::{Container, DocId, DocKey, Filter, NewDocument, Op, Query, SharedStore};
 
 async fn named(store: &SharedStore, partition: &str, id: &str, resource_type: &str, resource_id: &str) {
     let new = NewDocument {
@@ -26,6 +26,20 @@ pub async fn partition_and_type_and_prefix_have_no_case<F: Fixture>(fixture: &mu
     assert_eq!(ids(&store, &all, 10).await, ["3"]);
     let untyped = Query::partition(THINGS, part("sub-a")).under("/subscriptions/a/C2");
     assert_eq!(ids(&store, &untyped, 10).await, ["2", "3"]);
+}
+
+/// What is only ever read by its key need not pay for being found otherwise.
+pub async fn a_document_without_a_resource_id_is_found_by_its_key_only<F: Fixture>(fixture: &mut F) {
+    let store = fixture.store();
+    named(&store, "p", "listed", "test/things", "/a").await;
+    named(&store, "p", "unlisted", "test/things", "").await;
+    for query in [Query::partition(THINGS, part("p")), Query::all(THINGS).of_type("test/things")] {
+        assert_eq!(ids(&store, &query, 10).await, ["listed"]);
+    }
+    let key = DocKey { container: THINGS, partition: part("p"), id: DocId::new("unlisted") };
+    assert_eq!(store.get(&key).await.unwrap().unwrap().resource_id, "");
+    let feed = store.changes(THINGS, None, 10).await.unwrap();
+    assert!(feed.changes.iter().any(|change| change.key() == &key), "the feed tells of it");
 }
 
 /// A prefix is text, not a pattern.

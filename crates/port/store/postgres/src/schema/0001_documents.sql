@@ -31,8 +31,10 @@ CREATE TABLE store_document (
     PRIMARY KEY (container, partition, id)
 );
 
-CREATE INDEX store_in_partition ON store_document (container, partition, kind, resource_folded, k) WHERE NOT deleted;
-CREATE INDEX store_everywhere   ON store_document (container, kind, resource_folded, k) WHERE NOT deleted;
+CREATE INDEX store_in_partition ON store_document (container, partition, kind, resource_folded, k)
+    WHERE NOT deleted AND resource_folded <> '';
+CREATE INDEX store_everywhere   ON store_document (container, kind, resource_folded, k)
+    WHERE NOT deleted AND resource_folded <> '';
 CREATE INDEX store_feed         ON store_document (container, pos);
 CREATE INDEX store_expiry       ON store_document (expires) WHERE expires IS NOT NULL;
 

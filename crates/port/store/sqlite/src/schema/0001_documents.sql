@@ -46,9 +46,12 @@ CREATE TABLE document (
 
 -- The resource id comes before the type: a batch writes documents of several types below one resource, and so they
 -- land on the same few pages of an index. A query by type reads over its neighbours without touching their rows.
+-- What has no resource id is never queried and costs no place there.
 CREATE UNIQUE INDEX document_key     ON document (partition, id);
-CREATE INDEX document_in_partition   ON document (partition, resource_folded, k, kind) WHERE deleted = 0;
-CREATE INDEX document_everywhere     ON document (container, resource_folded, k, kind) WHERE deleted = 0;
+CREATE INDEX document_in_partition   ON document (partition, resource_folded, k, kind)
+    WHERE deleted = 0 AND resource_folded <> '';
+CREATE INDEX document_everywhere     ON document (container, resource_folded, k, kind)
+    WHERE deleted = 0 AND resource_folded <> '';
 CREATE UNIQUE INDEX document_feed    ON document (container, seq);
 CREATE INDEX document_expiry         ON document (expires) WHERE expires IS NOT NULL;
 

@@ -104,3 +104,17 @@ async fn a_tiny_cache_changes_nothing_but_speed() {
     assert!(tasks.join_all().await.into_iter().all(|found| found));
     assert_eq!(store.stats().cache_hits, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_just_written_is_read_from_memory() {
+    let fixture = SqliteFixture::start().await;
+    let store = fixture.sqlite();
+    let key = DocKey { container: THINGS, partition: PartitionKey::new("p"), id: DocId::new("a") };
+    let etag = store.write(create("a", None)).await.expect("written")[0].etag.clone();
+    assert!(store.get(&key).await.expect("answers").is_some());
+    let delete = Batch::new(THINGS, PartitionKey::new("p")).with(Op::Delete(DocId::new("a"), etag));
+    store.write(delete).await.expect("deleted");
+    assert!(store.get(&key).await.expect("answers").is_none());
+    let stats = store.stats();
+    assert_eq!((stats.cache_hits, stats.cache_misses), (2, 0));
+}
