@@ -139,9 +139,10 @@ impl Batch {
                 return Err(BatchError::BadName { id: op.id().clone() });
             }
             let (Op::Create(document) | Op::Replace(document, _)) = op else { continue };
-            if [&document.resource_type, &document.resource_id]
-                .iter()
-                .any(|name| !storable(name, MAX_NAME_BYTES))
+            let resource_id = &document.resource_id;
+            if !storable(&document.resource_type, MAX_NAME_BYTES)
+                // An empty one is allowed: the document is then found by its key only.
+                || (!resource_id.is_empty() && !storable(resource_id, MAX_NAME_BYTES))
             {
                 return Err(BatchError::BadName { id: document.id.clone() });
             }

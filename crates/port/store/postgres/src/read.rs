@@ -136,7 +136,9 @@ fn statement(
     now: Timestamp,
     size: usize,
 ) -> Result<Statement, StoreError> {
-    let sql = format!("SELECT {COLUMNS}, d.resource_folded, d.k FROM store_document d WHERE NOT d.deleted AND d.resource_folded <> ''");
+    let sql = format!(
+        "SELECT {COLUMNS}, d.resource_folded, d.k FROM store_document d WHERE NOT d.deleted AND d.resource_folded <> ''"
+    );
     let mut statement = Statement { sql, params: Vec::new() };
     statement.and("d.container = ?", query.container.name());
     statement.and("(d.expires IS NULL OR d.expires > ?)", now.as_microsecond());
