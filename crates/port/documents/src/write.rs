@@ -6,7 +6,10 @@ use aro_base::ETag;
 use aro_store::{Batch, NewDocument, Op, PartitionKey, Raw, SharedStore, StoreError, Written};
 use serde::Serialize;
 
-use crate::names::{OPERATION_TTL, OPERATION_TYPE, OUTBOX_TYPE, RESOURCES, doc_id_of, operation_document_id};
+use crate::claim::Claim;
+use crate::names::{
+    CLAIM_TYPE, OPERATION_TTL, OPERATION_TYPE, OUTBOX_TYPE, RESOURCES, doc_id_of, operation_document_id,
+};
 use crate::outbox::OutboxEntry;
 
 /// A batch of one subscription's documents under construction.
@@ -70,6 +73,17 @@ impl Write {
     pub fn unchanged(&mut self, id: &ResourceId, etag: &ETag) -> &mut Self {
         self.batch.push(Op::Check(doc_id_of(id), etag.clone()));
         self
+    }
+
+    /// Writes a claim: a new one, or one that was read with this etag. It is found by its key only.
+    pub fn claim(&mut self, claim: &Claim, existing: Option<&ETag>) -> Result<&mut Self, StoreError> {
+        let id = claim.id(&self.subscription);
+        let document = NewDocument { resource_id: String::new(), ..document(&id, CLAIM_TYPE, claim)? };
+        self.batch.push(match existing {
+            None => Op::Create(document),
+            Some(etag) => Op::Replace(document, etag.clone()),
+        });
+        Ok(self)
     }
 
     /// Creates an operation.

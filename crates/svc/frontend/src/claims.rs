@@ -1,7 +1,7 @@
 //! Taking what only one resource may use. See [`aro_documents::Claim`] for the idea.
 
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_documents::{CLAIM_TYPE, Claim, ClaimKind, Documents, Write};
+use aro_documents::{Claim, ClaimKind, Documents, Write};
 use aro_store::StoreError;
 
 /// Something a new resource wants to use.
@@ -34,7 +34,7 @@ pub async fn take(
         let id = claim.id(subscription);
         let existing = if look { documents.find::<Claim>(&id).await? } else { None };
         let Some(existing) = existing else {
-            write.create(&id, CLAIM_TYPE, &claim)?;
+            write.claim(&claim, None)?;
             continue;
         };
         let mut holders = Vec::new();
@@ -49,7 +49,7 @@ pub async fn take(
         }
         holders.push(holder.clone());
         claim.holders = holders;
-        write.replace(&id, CLAIM_TYPE, &claim, &existing.etag)?;
+        write.claim(&claim, Some(&existing.etag))?;
     }
     Ok(problems)
 }
