@@ -23,7 +23,7 @@ pub const CASCADE_TYPE: &str = "Microsoft.RedHatOpenShift/cascades";
 pub const CLAIM_TYPE: &str = "Microsoft.RedHatOpenShift/claims";
 
 /// How long an operation can be read after its last change.
-pub const OPERATION_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const OPERATION_TTL: Duration = Duration::from_hours(7 * 24);
 
 /// The namespace of document ids; the same as the original's, so that a store can be taken over.
 const DOCUMENT_IDS: Uuid = Uuid::from_u128(0xbf1e_e0a1_0147_41ed_a083_d3cb_bf7b_ea99);

@@ -43,7 +43,11 @@ pub fn check_credential_action(id: &ResourceId, state: State, revocation_runs: b
     }
     if revocation_runs {
         let message = "Cannot request or revoke credentials while credentials are being revoked".to_owned();
-        return Err(Failure::Conflict { id: id.clone(), message, retry_after: Some(REVOCATION_RETRY) });
+        return Err(Failure::Conflict {
+            target: id.to_string(),
+            message,
+            retry_after: Some(REVOCATION_RETRY),
+        });
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ pub enum Failure {
     SubscriptionReadOnly(State),
     /// The state of the resource does not allow it.
     Conflict {
-        id: ResourceId,
+        target: String,
         message: String,
         retry_after: Option<u32>,
     },
@@ -65,7 +65,7 @@ const UNAVAILABLE_RETRY: u32 = 59;
 
 impl Failure {
     pub fn conflict(id: &ResourceId, message: impl Into<String>) -> Self {
-        Self::Conflict { id: id.clone(), message: message.into(), retry_after: None }
+        Self::Conflict { target: id.to_string(), message: message.into(), retry_after: None }
     }
 
     /// What the log should say that the answer does not.
@@ -144,8 +144,8 @@ impl Failure {
             ),
             Self::SubscriptionGone(state) => Answer::error(S::BAD_REQUEST, &subscription_state(state)),
             Self::SubscriptionReadOnly(state) => Answer::error(S::CONFLICT, &subscription_state(state)),
-            Self::Conflict { id, message, retry_after } => {
-                Answer::error(S::CONFLICT, &ArmError::new(Code::Conflict, message).with_target(id.as_str()))
+            Self::Conflict { target, message, retry_after } => {
+                Answer::error(S::CONFLICT, &ArmError::new(Code::Conflict, message).with_target(target))
                     .retry_after(retry_after)
             }
             Self::Precondition(message) => {

@@ -38,7 +38,8 @@ pub fn plain(shared: &Shared, parts: &http::request::Parts) -> Option<Answer> {
 /// Hands a request to its subject.
 pub async fn dispatch(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     match request.matched.route {
-        Route::Healthz | Route::Location => plain_in_any_case(shared, request.matched.route),
+        Route::Healthz => Ok(Answer::empty(StatusCode::OK)),
+        Route::Location => Ok(Answer::text(StatusCode::OK, shared.location.clone())),
         Route::ProviderOperations => Ok(provider_operations::list()),
         Route::Subscription => subscriptions::handle(shared, request).await,
         Route::DeploymentPreflight => preflight::handle(shared, request).await,
@@ -59,11 +60,4 @@ pub async fn dispatch(shared: &Shared, request: &Request) -> Result<Answer, Fail
         Route::OperationStatus => operation_views::status(shared, request).await,
         Route::OperationResult => operation_views::result(shared, request).await,
     }
-}
-
-fn plain_in_any_case(shared: &Shared, route: Route) -> Result<Answer, Failure> {
-    Ok(match route {
-        Route::Location => Answer::text(StatusCode::OK, shared.location.clone()),
-        _ => Answer::empty(StatusCode::OK),
-    })
 }
