@@ -81,7 +81,7 @@ async fn measure(store: &str, choice: StoreChoice, options: &Options) -> Result<
     let outcome = bench.put("full", options.puts, None).await?;
     let rate = record("PUT new cluster", &outcome, &process)?;
     let half = (rate / 2.0).min(1_500.0);
-    let outcome = bench.put("half", (half * 5.0) as u64, Some(half)).await?;
+    let outcome = bench.put("half", (half * 15.0) as u64, Some(half)).await?;
     record(&format!("PUT new cluster at {half:.0}/s"), &outcome, &process)?;
     process.interrupt()?;
     Ok(rows)

@@ -3,7 +3,11 @@
 //! Left to SQLite this happens inside a commit, which then takes a hundred milliseconds for everybody waiting. A
 //! thread of its own copies all along; but under steady load the log's end runs ahead of it, and only a log that was
 //! copied to its end can be started over. So when the log gets long the writer copies the short rest itself.
+//!
+//! SQLite flushes the database file only after a copy that reached the end. The thread therefore flushes it after
+//! each of its own, or the writer's short rest would have to wait for everything copied since the last time.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +23,7 @@ use crate::OpenError;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// How many pages of 4 KiB the log may have before the writer sees to it that it starts over.
-const LONG: i64 = 24_000;
+const LONG: i64 = 48_000;
 
 #[derive(Default)]
 struct State {
@@ -42,10 +46,12 @@ impl Checkpoints {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)?;
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -256;")?;
+        // Lives as long as the thread: closing any handle of a file drops the locks that SQLite holds on it.
+        let database = File::open(file).map_err(OpenError::Thread)?;
         let shared = Arc::clone(self);
         std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
-            .spawn(move || shared.run(&connection))
+            .spawn(move || shared.run(&connection, &database))
             .map_err(OpenError::Thread)
     }
 
@@ -73,7 +79,7 @@ impl Checkpoints {
         }
     }
 
-    fn run(&self, connection: &Connection) {
+    fn run(&self, connection: &Connection, database: &File) {
         loop {
             let mut state = self.lock();
             while !state.dirty && !state.stop {
@@ -86,7 +92,13 @@ impl Checkpoints {
             }
             state.dirty = false;
             drop(state);
-            if let Ok(pages) = copy(connection, "PRAGMA wal_checkpoint(PASSIVE)") {
+            let copied = copy(connection, "PRAGMA wal_checkpoint(PASSIVE)");
+            if let Err(error) = database.sync_data() {
+                // The writer's own copy flushes as well, and its failure is the one that counts.
+                tracing::warn!(error = %chain(&error), "the store's database file could not be flushed");
+            }
+            // Told last: now the rest is short, and the writer's copy does not have to wait for this one.
+            if let Ok(pages) = copied {
                 self.pages.store(pages, Relaxed);
             }
         }
