@@ -38,10 +38,21 @@ aro_runtime::section! {
     pub struct AdminConfig in "admin" {
         /// Where it listens. It asks nobody who they are: keep it on loopback or inside the pod network.
         pub listen: SocketAddr = ([127, 0, 0, 1], 8081).into(),
+        /// Set this when the network lets only probes and scrapers reach `listen`. Required for any address but loopback.
+        pub behind_network_policy: bool = false,
     }
 }
 
-impl Section for AdminConfig {}
+impl Section for AdminConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if !self.listen.ip().is_loopback() && !self.behind_network_policy {
+            problems.add(
+                "listen",
+                "is not a loopback address, and this listener asks nobody who they are. Listen on 127.0.0.1, or set admin.behind_network_policy = true if only probes and scrapers can reach it",
+            );
+        }
+    }
+}
 
 /// Every section, checked.
 #[derive(Debug, Clone)]
@@ -126,6 +137,13 @@ mod tests {
                 assert!(known.iter().any(|known| known == key), "{} -> {key}", special.name);
             }
         }
+    }
+
+    #[test]
+    fn the_admin_listener_is_not_opened_to_the_network_without_a_policy() {
+        let open = Sources::default().set("admin.listen", "0.0.0.0:8081");
+        assert_eq!(problems(&open), ["admin.listen"]);
+        AppConfig::load(&open.set("admin.behind_network_policy", "true")).unwrap();
     }
 
     #[test]
