@@ -2,30 +2,15 @@
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
+use aro_arm::operation::Request;
 use serde::{Deserialize, Serialize};
-
-/// What Clusters Service is still to be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Effect {
-    /// Create the resource.
-    Create,
-    /// Bring its changes over.
-    Update,
-    /// Delete it.
-    Delete,
-    /// Issue an admin credential.
-    RequestCredential,
-    /// Revoke all admin credentials.
-    RevokeCredentials,
-}
 
 /// One owed effect; stored under the operation's name, so that it is found from either side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboxEntry {
-    /// What to do.
-    pub effect: Effect,
+    /// What Clusters Service is still to be told.
+    pub effect: Request,
     /// To which resource.
     pub resource_id: ResourceId,
     /// For which operation.

@@ -5,7 +5,7 @@ use aro_arm::hcp::NAMESPACE;
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::operation::{Operation, ProvisioningState, RESULTS, Request as Kind, STATUSES};
 use aro_base::Timestamp;
-use aro_documents::{Effect, OutboxEntry};
+use aro_documents::OutboxEntry;
 use uuid::Uuid;
 
 use crate::answer::Answer;
@@ -63,13 +63,7 @@ pub fn begin(
 /// What Clusters Service is to be told because of an operation.
 pub fn owed(operation: &Operation) -> OutboxEntry {
     OutboxEntry {
-        effect: match operation.request {
-            Kind::Create => Effect::Create,
-            Kind::Update => Effect::Update,
-            Kind::Delete => Effect::Delete,
-            Kind::RequestCredential => Effect::RequestCredential,
-            Kind::RevokeCredentials => Effect::RevokeCredentials,
-        },
+        effect: operation.request,
         resource_id: operation.external_id.clone(),
         operation_id: operation.operation_id.clone(),
         correlation_id: operation.correlation_request_id.clone(),
