@@ -70,21 +70,25 @@ toolchain:
 
 # What tests need from the machine. Each is installed only when it is missing.
 .PHONY: deps
-deps: deps-postgres deps-python deps-node ## Install what tests need, when it is missing.
+deps: deps-postgres deps-tools deps-python deps-node ## Install what tests need, when it is missing.
 
 .PHONY: deps-postgres
 deps-postgres:
 	@.ci/deps postgres
 
+.PHONY: deps-tools
+deps-tools:
+	@.ci/deps tools
+
 .PHONY: deps-python
 deps-python:
 	@.ci/deps python
-	@if test -x test/clients/setup.sh; then test/clients/setup.sh python; fi
+	@test/clients/setup.sh python
 
 .PHONY: deps-node
 deps-node:
 	@.ci/deps node
-	@if test -x test/clients/setup.sh; then test/clients/setup.sh node; fi
+	@test/clients/setup.sh node
 
 .PHONY: clean
 clean: ## Remove build output.
