@@ -58,10 +58,8 @@ deny: ## Check licences, sources, bans and advisories (needs cargo-deny).
 	$(CARGO) deny check advisories
 
 .PHONY: fuzz
-fuzz: ## Fuzz what parses input from outside (TARGET=… FUZZ_SECONDS=60; needs a nightly toolchain).
-	@if ! test -d fuzz; then echo "there is nothing to fuzz yet"; exit 0; fi; \
-	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz; \
-	$(CARGO) +nightly fuzz run $(TARGET) -- -max_total_time=$(or $(FUZZ_SECONDS),60)
+fuzz: ## Throw many more random inputs at what parses (PROPTEST_CASES=20000).
+	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-arm -p aro-frontend --lib --tests $(ARGS)
 
 .PHONY: toolchain
 toolchain:
