@@ -166,7 +166,7 @@ fn exercise<T: Sample>(version: ApiVersion, body: &Value, experimental: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_bodies_never_panic(version in any_version(), body in any_json(), experimental: bool) {
