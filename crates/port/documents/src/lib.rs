@@ -18,8 +18,8 @@ mod write;
 
 pub use claim::{Claim, ClaimKind};
 pub use names::{
-    CASCADE_TYPE, CLAIM_TYPE, OPERATION_TTL, OPERATION_TYPE, OUTBOX_TYPE, RESOURCES, SUBSCRIPTION_TYPE,
-    key_of, operation_document_id,
+    CASCADE_TYPE, OPERATION_TTL, OPERATION_TYPE, OUTBOX_TYPE, RESOURCES, SUBSCRIPTION_TYPE, key_of,
+    operation_document_id,
 };
 pub use outbox::{Cascade, OutboxEntry};
 pub use repository::{Documents, ListOf, Listed, Stored, decode};
