@@ -20,6 +20,8 @@ pub struct Dependency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
     Base,
+    /// Kubernetes' own algorithms: words for other pure crates, as base is.
+    Machinery,
     Core,
     Kit,
     Port,
@@ -38,6 +40,7 @@ impl Layer {
         let parts: Vec<&str> = path.split('/').collect();
         Some(match parts.as_slice() {
             ["crates", "core", "base"] => Self::Base,
+            ["crates", "core", "machinery"] => Self::Machinery,
             ["crates", "core", _] => Self::Core,
             ["crates", "kit", _] => Self::Kit,
             ["crates", "port", _] => Self::Port,
@@ -56,13 +59,25 @@ impl Layer {
     fn below(self) -> &'static [Self] {
         match self {
             Self::Base | Self::Tool => &[],
-            Self::Core => &[Self::Base],
+            Self::Machinery => &[Self::Base],
+            Self::Core => &[Self::Base, Self::Machinery],
             Self::Kit => &[Self::Base, Self::Kit],
-            Self::Port | Self::Adapter | Self::Service => &[Self::Base, Self::Core, Self::Kit, Self::Port],
-            Self::App => &[Self::Base, Self::Core, Self::Kit, Self::Port, Self::Adapter, Self::Service],
+            Self::Port | Self::Adapter | Self::Service => {
+                &[Self::Base, Self::Machinery, Self::Core, Self::Kit, Self::Port]
+            }
+            Self::App => &[
+                Self::Base,
+                Self::Machinery,
+                Self::Core,
+                Self::Kit,
+                Self::Port,
+                Self::Adapter,
+                Self::Service,
+            ],
             Self::Bin => &[Self::Base, Self::Kit, Self::App],
             Self::Test | Self::Bench => &[
                 Self::Base,
+                Self::Machinery,
                 Self::Core,
                 Self::Kit,
                 Self::Port,

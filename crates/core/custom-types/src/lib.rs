@@ -1,0 +1,1 @@
+//! Types made from CustomResourceDefinitions: structural schemas, pruning, defaults, validation and CEL rules.
