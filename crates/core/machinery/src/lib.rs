@@ -8,10 +8,14 @@
 //!
 //! Invariants: no function panics on any input; objects are plain `serde_json::Value`s; a type is data.
 
+pub mod apply;
+pub mod decode;
 pub mod meta;
 pub mod names;
+pub mod patch;
 pub mod resource;
 pub mod schema;
+pub mod selector;
 pub mod status;
 
 pub use names::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
