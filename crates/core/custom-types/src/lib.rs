@@ -1,1 +1,20 @@
 //! Types made from CustomResourceDefinitions: structural schemas, pruning, defaults, validation and CEL rules.
+//!
+//! What it is: pure functions. [`custom_type::CustomType`] is one served version of one definition, compiled once
+//! and then used on every write; [`definition`] checks the definition itself and says what its status becomes.
+//!
+//! What it is not: it stores nothing, serves nothing, and reads no clock. Names, labels and other metadata of objects
+//! are checked by the server, which does it alike for all types.
+//!
+//! Invariants: no function panics on any input; an object is never changed by validation; a rule that cannot be
+//! enforced is listed in [`custom_type::CustomType::unenforced`], never dropped silently.
+
+pub mod columns;
+pub mod convert;
+pub mod custom_type;
+pub mod definition;
+pub mod json_path;
+
+pub use columns::{Column, cell};
+pub use convert::convert;
+pub use custom_type::{CompileError, CustomType, ScalePaths, Unenforced};
