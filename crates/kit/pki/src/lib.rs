@@ -1,0 +1,14 @@
+//! Certificates: an authority, what it issues, and what a certificate or a request says about its bearer.
+//!
+//! Keys are ECDSA P-256 throughout: making one takes microseconds, so a cluster of its own keys costs nothing.
+//! Times are passed in; this crate reads no clock.
+//!
+//! What it is not: it verifies no chains (rustls does) and decides about no request (its owner does).
+
+mod authority;
+mod error;
+mod subject;
+
+pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
+pub use error::PkiError;
+pub use subject::Subject;
