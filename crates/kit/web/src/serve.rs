@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service;
@@ -60,13 +61,53 @@ impl Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
+/// What happens between accepting a connection and its first request: TLS, usually.
+pub trait Handshake: Clone + Send + Sync + 'static {
+    /// What requests are read from.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    /// What answers this connection's requests; it may know who is at the other end.
+    type Service;
+
+    /// Runs in the connection's own task, and must end within the listener's `header_timeout`.
+    fn shake(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> impl Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send;
+}
+
+/// No handshake: plain HTTP, one service for everybody.
+#[derive(Debug, Clone)]
+struct Plain<S>(S);
+
+impl<S: Clone + Send + Sync + 'static> Handshake for Plain<S> {
+    type Stream = TcpStream;
+    type Service = S;
+
+    async fn shake(&self, stream: TcpStream, _peer: SocketAddr) -> io::Result<(TcpStream, S)> {
+        Ok((stream, self.0.clone()))
+    }
+}
+
+/// Serves plain HTTP; see [`serve_after`].
+pub fn serve<S, B>(listener: Listener, service: S, scope: &Scope, options: ServeOptions) -> Server
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    serve_after(listener, Plain(service), scope, options)
+}
+
 /// Serves HTTP/1.1 and HTTP/2 (prior knowledge) on a bound listener until the scope is closed.
 ///
 /// Returns at once; the accept loop and the connections are tasks of children of `scope`. The service is cloned
-/// per connection. A panic in it answers 500 and leaves the connection alive; to answer in a dialect of your own,
+/// per request. A panic in it answers 500 and leaves the connection alive; to answer in a dialect of your own,
 /// put a [`crate::CatchPanicLayer`] into the service.
-pub fn serve<S, B>(listener: Listener, service: S, scope: &Scope, options: ServeOptions) -> Server
+pub fn serve_after<H, S, B>(listener: Listener, handshake: H, scope: &Scope, options: ServeOptions) -> Server
 where
+    H: Handshake<Service = S>,
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
     B: Body<Data = Bytes> + Send + 'static,
@@ -96,7 +137,7 @@ where
                 tracing::debug!(%error, "TCP_NODELAY was refused");
             }
             let connection =
-                connection::run(stream, peer, service.clone(), requests.clone(), options.clone());
+                connection::run(stream, peer, handshake.clone(), requests.clone(), options.clone());
             requests.spawn(TaskKind::Connection, "connection", async move {
                 let _permit = permit;
                 connection.await;

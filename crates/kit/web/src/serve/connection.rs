@@ -20,22 +20,33 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
 
-use super::{Peer, ServeOptions};
+use super::{Handshake, Peer, ServeOptions};
 use crate::panics;
 
 /// Serves one connection until it ends, or until its scope is cancelled and it has finished what it was doing.
-pub(super) async fn run<S, B>(
+pub(super) async fn run<H, S, B>(
     stream: TcpStream,
     peer: SocketAddr,
-    service: S,
+    handshake: H,
     scope: Scope,
     options: ServeOptions,
 ) where
+    H: Handshake<Service = S>,
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let shaken = tokio::select! {
+        biased;
+        () = scope.cancelled() => return,
+        shaken = tokio::time::timeout(options.header_timeout, handshake.shake(stream, peer)) => shaken,
+    };
+    let (stream, service) = match shaken {
+        Ok(Ok(shaken)) => shaken,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "a connection's handshake failed"),
+        Err(_) => return tracing::debug!(%peer, "a connection did not finish its handshake in time and was cut"),
+    };
     // Set by the first request.
     let spoke = CancellationToken::new();
     let seen = spoke.clone();
