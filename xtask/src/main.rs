@@ -1,12 +1,13 @@
 //! Logic behind `make`: checks and generated files. Run as `cargo xtask <command>`.
 
 mod generate;
+mod kube_types;
 mod layers;
 mod manifests;
 mod workspace;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,12 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Write the tables of Kubernetes' built-in types from recorded answers of a real API server.
+    GenKubeTypes {
+        /// Where the recorded answers are.
+        #[arg(long)]
+        specs: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -44,7 +51,15 @@ fn run(command: Command) -> anyhow::Result<Vec<String>> {
     let root = workspace::root()?;
     match command {
         Command::CheckLayers => check_layers(&root),
-        Command::Gen { check } => generate::run(&root, check),
+        Command::Gen { check } => {
+            let mut complaints = generate::run(&root, check)?;
+            // Writing the tables needs the recordings, so that has its own command.
+            if check {
+                complaints.extend(kube_types::run(&root, None, check)?);
+            }
+            Ok(complaints)
+        }
+        Command::GenKubeTypes { specs } => kube_types::run(&root, specs.as_deref(), false),
     }
 }
 
