@@ -3,6 +3,8 @@
 //! Only names and rules are kept: descriptions come at run time from a crate that ships them. One definition, group
 //! version or role per line, sorted, so that a new release reads well as a diff.
 
+mod shapes;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,13 +17,11 @@ use serde_json::{Map, Value, json};
 const OUT: &str = "crates/core/kube-types/gen";
 /// Where the recorded answers are, as seen from the workspace.
 pub const SPECS: &str = "../shared/specs/kube";
-/// Groups nobody serves yet. Their schemas go too, unless another type uses them.
-const LEFT_OUT: [&str; 0] = [];
 
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
 /// Writes the tables; with `check` only tells which ones differ.
-pub fn run(root: &Path, specs: Option<&Path>, check: bool) -> anyhow::Result<Vec<String>> {
+pub fn run(root: &Path, specs: Option<&Path>, go: Option<&Path>, check: bool) -> anyhow::Result<Vec<String>> {
     let specs = specs.map_or_else(|| root.join(SPECS), Path::to_owned);
     if check && !specs.is_dir() {
         // The tables stand on their own; only whoever has the recordings can compare.
@@ -30,7 +30,7 @@ pub fn run(root: &Path, specs: Option<&Path>, check: bool) -> anyhow::Result<Vec
         return Ok(Vec::new());
     }
     let mut complaints = Vec::new();
-    for (file, new) in tables(&specs)? {
+    for (file, new) in tables(&specs, go)? {
         let path = root.join(OUT).join(file);
         let old = std::fs::read_to_string(&path).unwrap_or_default();
         if old == new {
@@ -43,17 +43,23 @@ pub fn run(root: &Path, specs: Option<&Path>, check: bool) -> anyhow::Result<Vec
     Ok(complaints)
 }
 
-fn tables(specs: &Path) -> anyhow::Result<[(&'static str, String); 4]> {
+/// The files and what belongs into them. Shapes only with Go's declarations at hand: nothing recorded has them.
+fn tables(specs: &Path, go: Option<&Path>) -> anyhow::Result<Vec<(&'static str, String)>> {
     let schemas = schemas(&documents(specs)?)?;
     check_list_semantics(&schemas, &read(&specs.join("list-semantics.json"))?)?;
     let (core, groups) =
         (read(&specs.join("discovery-api.json"))?, read(&specs.join("discovery-apis.json"))?);
-    Ok([
-        ("schemas.json", object_lines(schemas.iter().map(|(name, schema)| (&**name, schema)))),
+    let lines = |table: &BTreeMap<String, Value>| object_lines(table.iter().map(|(name, of)| (&**name, of)));
+    let mut tables = vec![
+        ("schemas.json", lines(&schemas)),
         ("resources.json", array_lines(resources(&core, &groups)?.iter())),
         ("tables.json", columns(&read(&specs.join("tables.json"))?)?),
         ("rbac.json", array_lines(roles(&read(&specs.join("rbac-bootstrap.json"))?)?.iter())),
-    ])
+    ];
+    if let Some(go) = go {
+        tables.push(("shapes.json", lines(&shapes::table(go, &schemas)?)));
+    }
+    Ok(tables)
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {
@@ -61,18 +67,14 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("parse {}", path.display()))
 }
 
-/// The documents of the group versions that are served.
+/// The documents of all group versions.
 fn documents(specs: &Path) -> anyhow::Result<Vec<Value>> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(specs.join("openapi-v3"))
         .context("list openapi-v3")?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
     files.sort();
-    let left_out = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        LEFT_OUT.iter().any(|group| name.starts_with(&format!("apis_{group}")))
-    };
-    files.iter().filter(|path| !left_out(path)).map(|path| read(path)).collect()
+    files.iter().map(|path| read(path)).collect()
 }
 
 /// The union of all definitions. The same name must mean the same thing everywhere, but for the list of kinds: options
@@ -122,8 +124,7 @@ fn strip(schema: &mut Value) {
 /// The separately recorded list semantics must say what the schemas say.
 fn check_list_semantics(schemas: &BTreeMap<String, Value>, recorded: &Value) -> anyhow::Result<()> {
     for (name, fields) in recorded.as_object().context("list-semantics.json is an object")? {
-        // Types of groups that are left out have no schema.
-        let Some(schema) = schemas.get(name) else { continue };
+        let schema = schemas.get(name).with_context(|| format!("{name} has no schema"))?;
         for (field, hints) in fields.as_object().into_iter().flatten() {
             let own = &schema["properties"][field];
             for (hint, value) in hints.as_object().into_iter().flatten() {
@@ -144,9 +145,6 @@ fn resources(core: &Value, groups: &Value) -> anyhow::Result<Vec<Value>> {
     let mut lines = Vec::new();
     for group in items(core).into_iter().chain(items(groups)) {
         let name = group.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        if LEFT_OUT.contains(&name) {
-            continue;
-        }
         for version in group["versions"].as_array().into_iter().flatten() {
             let resources = version["resources"].as_array().into_iter().flatten().map(resource);
             lines.push(json!({"group": name, "version": version["version"],
@@ -192,9 +190,7 @@ fn columns(recorded: &Value) -> anyhow::Result<String> {
         let version = version.strip_prefix("core/").unwrap_or(version);
         let column = |of: &Value| json!([of["name"], of["type"], of["format"], of["priority"]]);
         let columns: Value = columns.as_array().into_iter().flatten().map(column).collect();
-        if !LEFT_OUT.iter().any(|group| version.starts_with(group)) {
-            lines.insert(format!("{version}/{resource}"), columns);
-        }
+        lines.insert(format!("{version}/{resource}"), columns);
     }
     Ok(object_lines(lines.iter().map(|(name, columns)| (&**name, columns))))
 }

@@ -34,6 +34,9 @@ enum Command {
         /// Where the recorded answers are.
         #[arg(long)]
         specs: Option<PathBuf>,
+        /// `k8s.io` in a Go module cache: also reads which members are pointers (gen/shapes.json).
+        #[arg(long)]
+        go: Option<PathBuf>,
     },
 }
 
@@ -55,11 +58,11 @@ fn run(command: Command) -> anyhow::Result<Vec<String>> {
             let mut complaints = generate::run(&root, check)?;
             // Writing the tables needs the recordings, so that has its own command.
             if check {
-                complaints.extend(kube_types::run(&root, None, check)?);
+                complaints.extend(kube_types::run(&root, None, None, check)?);
             }
             Ok(complaints)
         }
-        Command::GenKubeTypes { specs } => kube_types::run(&root, specs.as_deref(), false),
+        Command::GenKubeTypes { specs, go } => kube_types::run(&root, specs.as_deref(), go.as_deref(), false),
     }
 }
 

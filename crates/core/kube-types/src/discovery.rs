@@ -49,7 +49,7 @@ pub fn resource_list<'a>(
     let mut resources = Vec::new();
     for of in &types {
         resources.push(plain_resource(of));
-        resources.extend(of.subresources.iter().map(|sub| plain_subresource(of, sub)));
+        resources.extend(subresources(of).into_iter().map(|sub| plain_subresource(of, sub)));
     }
     if resources.is_empty() {
         return None;
@@ -145,9 +145,30 @@ fn group_members(name: &str, versions: &Versions<'_>) -> Value {
     json!({"name": name, "preferredVersion": versions.first(), "versions": versions})
 }
 
+/// The order upstream lists the verbs of custom types in; those of built-in ones are sorted.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+fn verbs(of: &ResourceType) -> Vec<&str> {
+    let mut verbs: Vec<&str> = of.verbs.iter().map(String::as_str).collect();
+    if of.custom {
+        verbs.sort_by_key(|verb| CUSTOM_VERBS.iter().position(|known| known == verb));
+    }
+    verbs
+}
+
+/// `status` before `scale` for custom types; those of built-in ones are sorted.
+fn subresources(of: &ResourceType) -> Vec<&Subresource> {
+    let mut all: Vec<&Subresource> = of.subresources.iter().collect();
+    if of.custom {
+        all.sort_by_key(|sub| sub.name != "status");
+    }
+    all
+}
+
 fn plain_resource(of: &ResourceType) -> Value {
     let mut entry = json!({"name": of.plural, "singularName": of.singular, "namespaced": of.namespaced,
-        "kind": of.gvk.kind, "verbs": of.verbs});
+        "kind": of.gvk.kind, "verbs": verbs(of)});
     add_names(&mut entry, of);
     if !of.storage_version_hash.is_empty() {
         entry["storageVersionHash"] = json!(of.storage_version_hash);
@@ -201,11 +222,11 @@ fn aggregated_resource(of: &ResourceType) -> Value {
         }
     };
     let mut entry = json!({"resource": of.plural, "responseKind": response_kind(&of.gvk), "scope": scope,
-        "singularResource": of.singular, "verbs": of.verbs});
+        "singularResource": of.singular, "verbs": verbs(of)});
     add_names(&mut entry, of);
     if !of.subresources.is_empty() {
         let subresource = |sub: &Subresource| json!({"subresource": sub.name, "responseKind": response_kind(&sub.gvk), "verbs": sub.verbs});
-        entry["subresources"] = of.subresources.iter().map(subresource).collect();
+        entry["subresources"] = subresources(of).into_iter().map(subresource).collect();
     }
     entry
 }

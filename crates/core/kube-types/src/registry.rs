@@ -12,6 +12,7 @@ use crate::discovery::storage_version_hash;
 
 static SCHEMAS: &str = include_str!("../gen/schemas.json");
 static RESOURCES: &str = include_str!("../gen/resources.json");
+static SHAPES: &str = include_str!("../gen/shapes.json");
 static RBAC: &str = include_str!("../gen/rbac.json");
 
 /// All built-in types.
@@ -62,6 +63,11 @@ pub fn builtin() -> &'static Builtin {
 /// The schemas as they were written, for documents about them.
 pub(crate) fn raw_schemas() -> Value {
     parse(SCHEMAS)
+}
+
+/// By definition: which members keep an explicit zero (`keep`), are null when absent (`null`), or show a zero (`zero`).
+pub(crate) fn shapes() -> Value {
+    parse(SHAPES)
 }
 
 fn parse(table: &str) -> Value {
