@@ -39,7 +39,8 @@ struct Struct {
 }
 
 /// One object for each definition that has something to say: `keep` lists members that keep an explicit zero, `null`
-/// those that are null when absent, `zero` those of special types that show their zero.
+/// those that are null when absent, `zero` those of special types that show their zero, and `drop` those that do not
+/// show the zero their schema names as default.
 pub fn table(go: &Path, schemas: &BTreeMap<String, Value>) -> anyhow::Result<BTreeMap<String, Value>> {
     let mut structs = BTreeMap::new();
     for (module, below, prefix) in MODULES {
@@ -135,25 +136,29 @@ fn fields(name: &str, structs: &BTreeMap<String, Struct>, depth: usize) -> Vec<F
 }
 
 fn shape(fields: &[Field], properties: &Map<String, Value>) -> Map<String, Value> {
-    let (mut keep, mut null, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let [mut drop, mut keep, mut null, mut zero] = [const { BTreeSet::new() }; 4];
     for field in fields {
         let Some(property) = properties.get(&field.json) else { continue };
         let pointer = field.kind.starts_with('*');
-        let collection = field.kind.starts_with('[')
-            || field.kind.starts_with("map[")
-            || matches!(property["type"].as_str(), Some("array" | "object"));
+        let listed = field.kind.starts_with('[') || field.kind.starts_with("map[");
+        let collection = listed || matches!(property["type"].as_str(), Some("array" | "object"));
         let special = ["Quantity", "IntOrString", "Time", "MicroTime"]
             .iter()
-            .any(|name| field.kind.rsplit('.').next() == Some(name) && !pointer);
+            .any(|name| field.kind.rsplit('.').next() == Some(name) && !pointer && !listed);
         if special && !field.omit_zero {
             zero.insert(&field.json);
         } else if pointer && field.omit_empty && property.get("type").is_some() {
             keep.insert(&field.json);
         } else if !field.omit_empty && !field.omit_zero && (pointer || collection) {
             null.insert(&field.json);
+        } else if field.omit_empty
+            && !pointer
+            && [json!(0), json!(""), json!(false)].contains(&property["default"])
+        {
+            drop.insert(&field.json);
         }
     }
-    let lists = [("keep", keep), ("null", null), ("zero", zero)];
+    let lists = [("drop", drop), ("keep", keep), ("null", null), ("zero", zero)];
     lists
         .into_iter()
         .filter(|(_, list)| !list.is_empty())

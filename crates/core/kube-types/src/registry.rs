@@ -65,7 +65,8 @@ pub(crate) fn raw_schemas() -> Value {
     parse(SCHEMAS)
 }
 
-/// By definition: which members keep an explicit zero (`keep`), are null when absent (`null`), or show a zero (`zero`).
+/// By definition: which members keep an explicit zero (`keep`), are null when absent (`null`), show a
+/// zero (`zero`), or do not show the zero that is their default (`drop`).
 pub(crate) fn shapes() -> Value {
     parse(SHAPES)
 }

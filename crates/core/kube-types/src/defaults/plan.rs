@@ -97,7 +97,8 @@ fn type_plan(name: &str, schema: &Schema, shape: &Value, by_name: &HashMap<Strin
             continue;
         }
         let node = node(site, by_name);
-        let default = Typed::new(site, builtin().definitions()).default_value();
+        let default =
+            Typed::new(site, builtin().definitions()).default_value().filter(|_| !listed("drop", key));
         let special = listed("zero", key);
         let fill = match (&node, default) {
             // A struct is never absent; its own members follow from its plan.
