@@ -9,12 +9,19 @@
 //! Invariants: no function panics on any input; an object is never changed by validation; a rule that cannot be
 //! enforced is listed in [`custom_type::CustomType::unenforced`], never dropped silently.
 
+mod cel;
 pub mod columns;
 pub mod convert;
 pub mod custom_type;
+mod defaults;
 pub mod definition;
+mod go_regex;
 pub mod json_path;
+mod node;
+mod prune;
+mod validate;
 
 pub use columns::{Column, cell};
 pub use convert::convert;
-pub use custom_type::{CompileError, CustomType, ScalePaths, Unenforced};
+pub use custom_type::{CompileError, CustomType, ScalePaths, Unenforced, compile};
+pub use json_path::JsonPath;

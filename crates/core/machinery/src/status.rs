@@ -199,6 +199,8 @@ pub struct FieldError {
     /// The offending value, as it is shown.
     pub value: Value,
     pub detail: String,
+    /// The value is left out of the text: rules on objects and lists do not repeat them.
+    pub hidden: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,7 +255,7 @@ impl FieldErrorKind {
 
 impl FieldError {
     fn new(kind: FieldErrorKind, field: impl Into<String>, value: Value, detail: impl Into<String>) -> Self {
-        Self { kind, field: field.into(), value, detail: detail.into() }
+        Self { kind, field: field.into(), value, detail: detail.into(), hidden: false }
     }
 
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -296,7 +298,13 @@ impl FieldError {
     }
 
     pub fn too_long(field: impl Into<String>, max: usize) -> Self {
-        Self::new(FieldErrorKind::TooLong, field, Value::Null, format!("may not be more than {max} bytes"))
+        let plural = if max == 1 { "" } else { "s" };
+        Self::new(
+            FieldErrorKind::TooLong,
+            field,
+            Value::Null,
+            format!("may not be more than {max} byte{plural}"),
+        )
     }
 
     pub fn too_many(field: impl Into<String>, actual: usize, max: usize) -> Self {
@@ -319,6 +327,7 @@ impl FieldError {
         let words = self.kind.words();
         let head = match self.kind {
             K::Required | K::Forbidden | K::TooLong | K::Internal => words.to_owned(),
+            _ if self.hidden => words.to_owned(),
             _ => format!("{words}: {}", show(&self.value)),
         };
         if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }

@@ -1,0 +1,179 @@
+//! Regular expressions as Go reads them, run by the `regex` crate.
+//!
+//! Both are finite automata with nearly one syntax. What differs is rewritten: Perl classes are ASCII in Go, and
+//! inside brackets Go knows neither nesting nor set operations.
+
+use std::sync::OnceLock;
+
+use regex::{Regex, RegexBuilder};
+
+/// Bound on a compiled expression, so that a definition cannot eat the memory of the server.
+const SIZE_LIMIT: usize = 4 << 20;
+
+/// A checked expression that is compiled when first used: a definition has hundreds, an object meets few.
+#[derive(Debug)]
+pub(crate) struct GoRegex {
+    source: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl GoRegex {
+    /// Checks the syntax.
+    pub(crate) fn new(source: &str) -> Result<Self, String> {
+        check(source)?;
+        Ok(Self { source: source.to_owned(), compiled: OnceLock::new() })
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// `None`: sound, but too large to be compiled.
+    pub(crate) fn get(&self) -> Option<&Regex> {
+        self.compiled.get_or_init(|| compile(&self.source).ok()).as_ref()
+    }
+
+    /// An expression that is too large matches everything.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.get().is_none_or(|regex| regex.is_match(text))
+    }
+}
+
+/// Says what is wrong with an expression.
+pub(crate) fn check(source: &str) -> Result<(), String> {
+    regex_syntax::Parser::new().parse(&translate(source)).map(drop).map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        other => other.to_string(),
+    })
+}
+
+pub(crate) fn compile(source: &str) -> Result<Regex, String> {
+    RegexBuilder::new(&translate(source)).size_limit(SIZE_LIMIT).build().map_err(|error| error.to_string())
+}
+
+fn translate(source: &str) -> String {
+    let mut out = String::with_capacity(source.len() + 8);
+    let mut chars = source.chars().peekable();
+    let mut in_class = false;
+    // Right after `[` or `[^`, a `]` is literal.
+    let mut class_start = false;
+    while let Some(c) = chars.next() {
+        let at_start = std::mem::take(&mut class_start);
+        match c {
+            '\\' => match chars.next() {
+                Some('Q') => quote(&mut chars, &mut out),
+                Some(next) => escape(next, in_class, &mut out),
+                None => out.push('\\'),
+            },
+            '[' if !in_class => {
+                in_class = true;
+                class_start = true;
+                out.push('[');
+                if chars.next_if_eq(&'^').is_some() {
+                    out.push('^');
+                }
+            }
+            '[' if chars.peek() == Some(&':') => {
+                out.push('[');
+                for inner in chars.by_ref() {
+                    out.push(inner);
+                    if inner == ']' {
+                        break;
+                    }
+                }
+            }
+            ']' if in_class && !at_start => {
+                in_class = false;
+                out.push(']');
+            }
+            '[' | ']' | '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(c);
+            }
+            // Two in a row would mean a difference of sets.
+            '-' if in_class && (at_start || matches!(chars.peek(), Some('-' | ']'))) => out.push_str("\\-"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn escape(next: char, in_class: bool, out: &mut String) {
+    let ascii = match next {
+        'd' => "0-9",
+        'w' => "0-9A-Za-z_",
+        's' => "\\t\\n\\x0C\\r ",
+        'D' | 'W' | 'S' | 'b' | 'B' if !in_class => {
+            out.push_str("(?-u:\\");
+            if matches!(next, 'b' | 'B') {
+                out.push(next);
+                out.push(')');
+                return;
+            }
+            out.truncate(out.len() - "(?-u:\\".len());
+            let inner = match next {
+                'D' => "0-9",
+                'W' => "0-9A-Za-z_",
+                _ => "\\t\\n\\x0C\\r ",
+            };
+            out.push_str("[^");
+            out.push_str(inner);
+            out.push(']');
+            return;
+        }
+        _ => {
+            out.push('\\');
+            out.push(next);
+            return;
+        }
+    };
+    if in_class {
+        out.push_str(ascii);
+    } else {
+        out.push('[');
+        out.push_str(ascii);
+        out.push(']');
+    }
+}
+
+/// `\Q…\E` is literal.
+fn quote(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    let mut literal = String::new();
+    while let Some(c) = chars.next() {
+        if c == '\\' && chars.next_if_eq(&'E').is_some() {
+            break;
+        }
+        literal.push(c);
+    }
+    out.push_str(&regex::escape(&literal));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_mean_what_they_mean_in_go() {
+        for (pattern, text, matches) in [
+            (r"^\d+$", "12", true),
+            (r"^\d+$", "١", false),
+            (r"^\w\S+$", "ab", true),
+            (r"^[^[]+$", "a[", false),
+            (r"^[a&&b]+$", "a&b", true),
+            (r"^[a-zA-Z0-9-_\.]{2,4}$", "a-_.", true),
+            (r"^[]a]+$", "]a", true),
+            (r"^[+--]+$", ",", true),
+            (r"^\Qa.b\E$", "a.b", true),
+            (r"^\Qa.b\E$", "axb", false),
+            (r"^a\/b$", "a/b", true),
+            (r"^[\w.]+$", "a_.", true),
+            (r"\bfoo\b", "a foo b", true),
+            (r"^[[:alpha:]]+$", "ab", true),
+        ] {
+            let regex = GoRegex::new(pattern).unwrap();
+            assert_eq!(regex.is_match(text), matches, "{pattern} on {text}");
+        }
+        assert!(GoRegex::new("([").is_err());
+    }
+}
