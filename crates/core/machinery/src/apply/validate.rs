@@ -1,0 +1,115 @@
+//! Whether a configuration fits its type well enough to be merged.
+
+use serde_json::Value;
+
+use super::element::Element;
+use super::shape::{Relation, Shape, Type, item_element};
+use crate::schema::{Kind, Typed};
+
+/// Checks a configuration. The error is upstream's text, one line per problem.
+pub(super) fn validate(config: &Value, typed: Typed<'_>) -> Result<(), String> {
+    let mut problems = Vec::new();
+    check(config, Type::Known(typed), &mut Vec::new(), &mut problems);
+    match problems.as_slice() {
+        [] => Ok(()),
+        [only] => Err(only.clone()),
+        several => Err(format!("errors:\n  {}", several.join("\n  "))),
+    }
+}
+
+fn check(value: &Value, kind: Type<'_>, path: &mut Vec<Element>, problems: &mut Vec<String>) {
+    let mut report = |path: &[Element], problem: String| {
+        let path = super::fieldset::show_path(path);
+        problems.push(if path.is_empty() { problem } else { format!("{path}: {problem}") });
+    };
+    match (kind.shape(value), value) {
+        (_, Value::Null) => {}
+        (Shape::Scalar, value) => {
+            if let Some(problem) = scalar_problem(value, kind) {
+                report(path, problem);
+            }
+        }
+        (Shape::Map { .. }, Value::Object(members)) => {
+            for (name, member) in members {
+                path.push(Element::Field(name.clone()));
+                if kind.knows(name) {
+                    check(member, kind.member(name).0, path, problems);
+                } else {
+                    let path = super::fieldset::show_path(path);
+                    problems.push(format!("{path}: field not declared in schema"));
+                }
+                path.pop();
+            }
+        }
+        (Shape::Map { .. }, other) => report(path, format!("expected map, got {}", go_value(other))),
+        (Shape::List(relation), Value::Array(items)) => {
+            let mut seen = std::collections::BTreeSet::new();
+            for (place, item) in items.iter().enumerate() {
+                let element = if relation == Relation::Whole {
+                    Element::Index(place as i64)
+                } else {
+                    match item_element(kind, relation, item) {
+                        Ok(element) => element,
+                        Err(problem) => {
+                            let path = super::fieldset::show_path(path);
+                            problems.push(format!("{path}: element {place}: {problem}"));
+                            return;
+                        }
+                    }
+                };
+                if !seen.insert(element.clone()) {
+                    let path = super::fieldset::show_path(path);
+                    problems.push(format!("{path}: duplicate entries for key {element}"));
+                }
+                path.push(element);
+                check(item, kind.items(), path, problems);
+                path.pop();
+            }
+        }
+        (Shape::List(_), other) => report(path, format!("expected list, got {}", go_value(other))),
+    }
+}
+
+fn scalar_problem(value: &Value, kind: Type<'_>) -> Option<String> {
+    let Type::Known(typed) = kind else { return None };
+    match typed.kind() {
+        Kind::Integer | Kind::Number if !value.is_number() => {
+            Some(format!("expected numeric (int or float), got {}", go_type(value)))
+        }
+        // Texts with a format may be anything but lists and maps.
+        Kind::String
+            if matches!(typed.schema.format.as_deref(), None | Some("byte")) && !value.is_string() =>
+        {
+            Some(format!("expected string, got {}", go_syntax(value)))
+        }
+        Kind::Boolean if !value.is_boolean() => Some(format!("expected boolean, got {}", go_value(value))),
+        Kind::String | Kind::IntOrString if value.is_object() || value.is_array() => {
+            Some(format!("expected any scalar, got {}", go_value(value)))
+        }
+        _ => None,
+    }
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn go_value(value: &Value) -> String {
+    format!("&{{{}}}", crate::patch::show(value))
+}
+
+fn go_syntax(value: &Value) -> String {
+    let inner = match value {
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        other => crate::patch::show(other),
+    };
+    format!("&value.valueUnstructured{{Value:{inner}}}")
+}
