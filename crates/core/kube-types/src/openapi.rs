@@ -3,6 +3,8 @@
 //! Descriptions of built-in types come from the `k8s-openapi` crate, those of custom types from their own schema.
 //! Everything is rendered on request: callers keep what they serve often.
 
+mod descriptions;
+
 use aro_machinery::{GroupVersion, ResourceType};
 use serde_json::Value;
 
@@ -37,4 +39,9 @@ pub fn v3_document<'a>(
 /// `/openapi/v2`: one Swagger 2.0 document of everything.
 pub fn v2_document<'a>(_types: impl IntoIterator<Item = Described<'a>>) -> Value {
     Value::Null
+}
+
+/// What a member of a built-in definition is, in upstream's words.
+pub(crate) fn field_description(definition: &str, field: &str) -> Option<&'static str> {
+    descriptions::of_field(definition, field)
 }
