@@ -1,6 +1,7 @@
 //! How two objects differ.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use super::element::{Element, same};
 use super::fieldset::{Node, Set};
 use super::own::group;
 use super::shape::{Relation, Shape, Type};
-use crate::schema::Typed;
+use crate::schema::{Kind, Typed};
 
 /// How an object differs from an older one. No path is in two of the sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,11 +36,30 @@ impl Comparison {
 
 /// How `new` differs from `old`.
 pub fn compare(old: &Value, new: &Value, typed: Typed<'_>) -> Comparison {
-    let nodes = Nodes::of(Some(old), Some(new), Type::Known(typed));
-    Comparison {
-        added: nodes.added.children,
-        modified: nodes.modified.children,
-        removed: nodes.removed.children,
+    Nodes::of(Some(old), Some(new), Type::Known(typed), false).comparison()
+}
+
+/// What a new object adds to the empty one of its type: structs that are always there are not added.
+pub(super) fn compare_with_empty(new: &Value, typed: Typed<'_>) -> Comparison {
+    Nodes::of(Some(&EMPTY), Some(new), Type::Known(typed), true).comparison()
+}
+
+static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
+
+/// What the empty object of a type has at a member: structs held by value and collections that are always written.
+fn always_there(owner: Type<'_>, name: &str) -> Option<&'static Value> {
+    let Type::Known(owner) = owner else { return None };
+    let member = owner.property(name)?;
+    match (member.kind(), &member.site.reference) {
+        // Custom types have no references: their defaults are no sign of how they are held.
+        (Kind::Object, Some(_)) => {
+            let empty = member.site.default.as_ref().and_then(Value::as_object).is_some_and(Map::is_empty);
+            empty.then_some(&*EMPTY)
+        }
+        (Kind::Object | Kind::Array, None) if owner.site.reference.is_some() => {
+            owner.schema.required.iter().any(|required| required == name).then_some(&Value::Null)
+        }
+        _ => None,
     }
 }
 
@@ -54,7 +74,16 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn of(old: Option<&Value>, new: Option<&Value>, kind: Type<'_>) -> Self {
+    fn comparison(self) -> Comparison {
+        Comparison {
+            added: self.added.children,
+            modified: self.modified.children,
+            removed: self.removed.children,
+        }
+    }
+
+    /// `empty`: the old one is the empty object of its type, or always there inside of it.
+    fn of(old: Option<&Value>, new: Option<&Value>, kind: Type<'_>, empty: bool) -> Self {
         let mut nodes = Self::default();
         let old_shape = old.filter(|old| !old.is_null() || new.is_none()).map(|old| kind.shape(old));
         let new_shape = new.map(|new| kind.shape(new));
@@ -62,11 +91,11 @@ impl Nodes {
         if let Some(shape) = old_shape
             && old_shape != new_shape
         {
-            nodes.look(old, new, kind, shape);
+            nodes.look(old, new, kind, shape, empty);
             nodes.whole = false;
         }
         if let Some(shape) = new_shape {
-            nodes.look(old, new, kind, shape);
+            nodes.look(old, new, kind, shape, empty);
         }
         if !nodes.whole && new_shape.is_some() {
             nodes.added.member |= old.is_none();
@@ -89,14 +118,21 @@ impl Nodes {
         }
     }
 
-    fn look(&mut self, old: Option<&Value>, new: Option<&Value>, kind: Type<'_>, shape: Shape<'_>) {
+    fn look(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        kind: Type<'_>,
+        shape: Shape<'_>,
+        empty: bool,
+    ) {
         match shape {
             Shape::Map { whole: false } => {
                 let members = |value: Option<&'_ Value>| {
                     value.and_then(Value::as_object).is_some_and(|map| !map.is_empty())
                 };
                 if members(old) || members(new) {
-                    return self.members(old, new, kind);
+                    return self.members(old, new, kind, empty);
                 }
             }
             Shape::List(relation) if relation != Relation::Whole => {
@@ -119,16 +155,17 @@ impl Nodes {
         }
     }
 
-    fn members(&mut self, old: Option<&Value>, new: Option<&Value>, kind: Type<'_>) {
-        let empty = Map::new();
-        let old = old.and_then(Value::as_object).unwrap_or(&empty);
-        let new = new.and_then(Value::as_object).unwrap_or(&empty);
+    fn members(&mut self, old: Option<&Value>, new: Option<&Value>, kind: Type<'_>, empty: bool) {
+        let none = Map::new();
+        let old = old.and_then(Value::as_object).unwrap_or(&none);
+        let new = new.and_then(Value::as_object).unwrap_or(&none);
         for (name, old) in old {
-            let child = Self::of(Some(old), new.get(name), kind.member(name).0);
+            let child = Self::of(Some(old), new.get(name), kind.member(name).0, false);
             self.put(|| Element::Field(name.clone()), child);
         }
         for (name, new) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-            let child = Self::of(None, Some(new), kind.member(name).0);
+            let old = if empty { always_there(kind, name) } else { None };
+            let child = Self::of(old, Some(new), kind.member(name).0, old.is_some());
             self.put(|| Element::Field(name.clone()), child);
         }
     }
@@ -142,7 +179,7 @@ impl Nodes {
             let new = new.get(element).map_or(&[][..], Vec::as_slice);
             let child = match (old, new) {
                 (old @ ([] | [_]), new @ ([] | [_])) => {
-                    Self::of(old.first().copied(), new.first().copied(), below)
+                    Self::of(old.first().copied(), new.first().copied(), below, false)
                 }
                 // Items that are there more than once are compared together.
                 ([_, _, ..], [_, _, ..]) => {
@@ -152,13 +189,13 @@ impl Nodes {
                 }
                 (_, new) if old.len() > 1 => {
                     let mut child =
-                        new.first().map(|new| Self::of(None, Some(new), below)).unwrap_or_default();
+                        new.first().map(|new| Self::of(None, Some(new), below, false)).unwrap_or_default();
                     child.removed.member = true;
                     child
                 }
                 (old, _) => {
                     let mut child =
-                        old.first().map(|old| Self::of(Some(old), None, below)).unwrap_or_default();
+                        old.first().map(|old| Self::of(Some(old), None, below, false)).unwrap_or_default();
                     child.added.member = true;
                     child
                 }

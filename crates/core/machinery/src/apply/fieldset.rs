@@ -326,7 +326,9 @@ mod tests {
         let path = prop::collection::vec("[a-c]".prop_map(Element::Field), 1..4);
         prop::collection::vec(path, 0..8).prop_map(|paths| {
             let mut set = Set::default();
-            paths.iter().for_each(|path| set.insert(path));
+            for path in &paths {
+                set.insert(path);
+            }
             set
         })
     }

@@ -143,7 +143,8 @@ fn merge_items(
     Ok((!out.is_empty()).then_some(Value::Array(out)))
 }
 
-/// Takes members of the set out of an object, with all below them.
+/// Takes members of the set out of an object, with all below them. Maps and lists of the object that lose all they have
+/// are null then.
 pub fn remove_items(value: &Value, fields: &Set, typed: Typed<'_>) -> Value {
     if fields.is_empty() {
         return value.clone();
@@ -160,7 +161,10 @@ fn remove(value: &Value, fields: &Set, kind: Type<'_>) -> Option<Value> {
             for (name, member) in members {
                 let kept = match fields.get(&Element::Field(name.clone())) {
                     Some(Node { member: true, .. }) => None,
-                    Some(node) => remove(member, &node.children, kind.member(name).0),
+                    // What lost all it had is still there, as null.
+                    Some(node) => {
+                        Some(remove(member, &node.children, kind.member(name).0).unwrap_or_default())
+                    }
                     None => Some(member.clone()),
                 };
                 out.extend(kept.map(|kept| (name.clone(), kept)));

@@ -30,6 +30,7 @@ fn check(value: &Value, kind: Type<'_>, path: &mut Vec<Element>, problems: &mut 
             }
         }
         (Shape::Map { .. }, Value::Object(members)) => {
+            let mut stop = false;
             for (name, member) in members {
                 path.push(Element::Field(name.clone()));
                 if kind.knows(name) {
@@ -37,8 +38,12 @@ fn check(value: &Value, kind: Type<'_>, path: &mut Vec<Element>, problems: &mut 
                 } else {
                     let path = super::fieldset::show_path(path);
                     problems.push(format!("{path}: field not declared in schema"));
+                    stop = true;
                 }
                 path.pop();
+                if stop {
+                    break;
+                }
             }
         }
         (Shape::Map { .. }, other) => report(path, format!("expected map, got {}", go_value(other))),
@@ -106,10 +111,26 @@ fn go_value(value: &Value) -> String {
     format!("&{{{}}}", crate::patch::show(value))
 }
 
+/// As Go's `%#v`.
 fn go_syntax(value: &Value) -> String {
-    let inner = match value {
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
-        other => crate::patch::show(other),
-    };
-    format!("&value.valueUnstructured{{Value:{inner}}}")
+    format!("&value.valueUnstructured{{Value:{}}}", go_literal(value))
+}
+
+fn go_literal(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => crate::status::go_quote(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_literal).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                format!("{}:{}", crate::status::go_quote(name), go_literal(value))
+            };
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("map[string]interface {{}}{{{}}}", members.join(", "))
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::compare::{Comparison, compare};
+use super::compare::{Comparison, compare, compare_with_empty};
 use super::element::{json, same};
 use super::fieldset::{Set, show_path};
 use super::managed::{self, Entry, Operation};
@@ -61,14 +61,13 @@ impl<'a> Context<'a> {
 /// Fields that the write added or changed go to its manager and leave all others; fields it removed leave everybody.
 /// Objects that nobody owns anything of stay so, until an apply.
 pub fn update(live: Option<&Value>, new: &mut Value, cx: &Context<'_>) {
-    let live_object = live.unwrap_or(&NOTHING);
-    let entries = entries_for_update(live_object, new, cx);
+    let entries = entries_for_update(live.unwrap_or(&NOTHING), new, cx);
     meta::remove(new, &["metadata", "managedFields"]);
-    let exists = !is_empty_text(meta::get(live_object, &["metadata", "uid"]));
+    let exists = live.is_some_and(|live| !is_empty_text(meta::get(live, &["metadata", "uid"])));
     if entries.is_empty() && exists {
         return;
     }
-    let entries = track(live_object, new, entries, cx, cx.manager);
+    let entries = track(live, new, entries, cx, cx.manager);
     managed::encode(entries, new);
 }
 
@@ -87,10 +86,21 @@ fn entries_for_update(live: &Value, new: &Value, cx: &Context<'_>) -> Vec<Entry>
     managed::decode(live).unwrap_or_default()
 }
 
-fn track(live: &Value, new: &Value, entries: Vec<Entry>, cx: &Context<'_>, manager: &str) -> Vec<Entry> {
-    let comparison = compare(live, new, cx.typed);
+fn track(
+    live: Option<&Value>,
+    new: &Value,
+    entries: Vec<Entry>,
+    cx: &Context<'_>,
+    manager: &str,
+) -> Vec<Entry> {
+    let comparison = match live {
+        Some(live) => compare(live, new, cx.typed),
+        None => compare_with_empty(new, cx.typed),
+    };
     let mut entries = follow(entries, cx);
-    yield_fields(live, new, &mut entries, &comparison, cx, |_| false);
+    if !entries.is_empty() {
+        yield_fields(live.unwrap_or(&NOTHING), new, &mut entries, &comparison, cx, |_| false);
+    }
     let taken = comparison.modified.union(&comparison.added);
     let taken = taken.recursive_difference(cx.reset).difference(&UNOWNED);
     if !taken.is_empty() {
@@ -169,7 +179,7 @@ pub fn apply(live: Option<&Value>, config: &Value, cx: &Context<'_>) -> Result<O
     let mut bare = live_object.clone();
     meta::remove(&mut bare, &["metadata", "managedFields"]);
     if entries.is_empty() {
-        entries = track(&NOTHING, &bare, entries, cx, BEFORE_FIRST_APPLY);
+        entries = track(None, &bare, entries, cx, BEFORE_FIRST_APPLY);
     }
     let applied = match apply_over(&bare, config, entries.clone(), cx, cx.force) {
         Err(ApplyError::Conflict(conflicts)) if cx.manager == "kubectl" => {
@@ -230,7 +240,7 @@ fn apply_over(
         None => None,
     };
     entries.push(entry.clone());
-    let new = prune(merged, &entries, last.as_ref(), cx);
+    let mut new = prune(&merged, &entries, last.as_ref(), cx);
 
     let comparison = compare(live, &new, cx.typed);
     let lost = yield_fields(live, &new, &mut entries, &comparison, cx, |known| known.is_same_manager(&entry));
@@ -238,6 +248,7 @@ fn apply_over(
         return Err(ApplyError::Conflict(conflicts(lost)));
     }
     let changed = !same(live, &new);
+    drop_emptied(&mut new, &merged);
     if let Some(own) = entries.iter_mut().find(|known| known.is_same_manager(&entry)) {
         own.fields = own.fields.difference(&UNOWNED);
         if changed {
@@ -279,12 +290,13 @@ fn show_manager(entry: &Entry) -> String {
 }
 
 /// Takes out what the manager applied last time, does not apply now, and nobody else owns.
-fn prune(merged: Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
-    let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return merged };
-    let Some(typed) = cx.typed_of(&last.api_version) else { return merged };
+/// A map or list that lost all it had is null in the answer: it is still there for those who own it.
+fn prune(merged: &Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
+    let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return merged.clone() };
+    let Some(typed) = cx.typed_of(&last.api_version) else { return merged.clone() };
     let kind = Type::Known(typed);
     let last_fields = with_named_fields(&last.fields, kind);
-    let mut pruned = remove_items(&merged, &last_fields, typed);
+    let mut pruned = remove_items(merged, &last_fields, typed);
     // What others own comes back, version by version, that of the last apply first.
     let mut versions: Vec<&str> = vec![&last.api_version];
     for entry in entries {
@@ -299,15 +311,26 @@ fn prune(merged: Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_
             .iter()
             .filter(|entry| entry.api_version == version)
             .fold(Set::default(), |owned, entry| owned.union(&entry.fields));
-        let all = with_named_fields(&of_object(&merged, typed), kind);
+        let all = with_named_fields(&of_object(merged, typed), kind);
         let kept =
             with_named_fields(&of_object(&pruned, typed), kind).union(&with_named_fields(&owned, kind));
-        pruned = remove_items(&merged, &all.difference(&kept), typed);
+        pruned = remove_items(merged, &all.difference(&kept), typed);
     }
     // And so does what this manager did not own.
     let kept = with_named_fields(&of_object(&pruned, typed), kind);
-    let all = with_named_fields(&of_object(&merged, typed), kind);
-    remove_items(&merged, &all.difference(&kept).intersection(&last_fields), typed)
+    let all = with_named_fields(&of_object(merged, typed), kind);
+    remove_items(merged, &all.difference(&kept).intersection(&last_fields), typed)
+}
+
+/// Takes out the nulls that pruning left, now that ownership is settled.
+fn drop_emptied(pruned: &mut Value, merged: &Value) {
+    let (Value::Object(members), Value::Object(before)) = (pruned, merged) else { return };
+    members.retain(|name, value| !value.is_null() || before.get(name).is_none_or(Value::is_null));
+    for (name, value) in members {
+        if let Some(before) = before.get(name) {
+            drop_emptied(value, before);
+        }
+    }
 }
 
 /// kubectl may take what its client-side apply said and nobody changed since.
