@@ -91,8 +91,8 @@ fn translate(source: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // Two in a row would mean a difference of sets.
-            '-' if in_class && (at_start || matches!(chars.peek(), Some('-' | ']'))) => out.push_str("\\-"),
+            // Two in a row would mean a difference of sets: the second is the end of a range, or literal.
+            '-' if in_class && !at_start && chars.next_if_eq(&'-').is_some() => out.push_str("-\\-"),
             _ => out.push(c),
         }
     }

@@ -38,6 +38,14 @@ pub(crate) fn prune(
     all
 }
 
+/// Whether a value has anything that the schema does not know. Used for defaults.
+pub(crate) fn has_unknown(value: &Value, schema: &Schema) -> bool {
+    let definitions = Definitions::default();
+    let mut pruner = Pruner { meta: schema, definitions: &definitions, unknown: Vec::new() };
+    pruner.node(&mut value.clone(), Some(schema), &mut Path::default(), false);
+    !pruner.unknown.is_empty()
+}
+
 struct Pruner<'a> {
     meta: &'a Schema,
     definitions: &'a Definitions,

@@ -99,14 +99,19 @@ const MAX_SOURCE: usize = 64 * 1024;
 
 /// Parses an expression; also says whether it names `oldSelf`.
 pub(crate) fn compile(source: &str) -> Result<(Expr, bool), String> {
+    let ast = parse(source)?;
+    let mut scope = Scope::default();
+    let expr = scope.lower(&ast)?;
+    Ok((expr, scope.uses_old))
+}
+
+/// Only the syntax. The error reads like upstream's.
+pub(crate) fn parse(source: &str) -> Result<IdedExpr, String> {
     if source.len() > MAX_SOURCE {
         return Err("the rule is too long".to_owned());
     }
     let parser = GRAMMAR.parser().enable_ident_escape_syntax(true);
-    let ast = parser.parse(source).map_err(|errors| errors.to_string())?;
-    let mut scope = Scope::default();
-    let expr = scope.lower(&ast)?;
-    Ok((expr, scope.uses_old))
+    parser.parse(source).map_err(|errors| errors.to_string().replace("\n| ", "\n | "))
 }
 
 #[derive(Default)]

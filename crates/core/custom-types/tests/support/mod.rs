@@ -1,0 +1,69 @@
+//! Helpers: definitions out of small schemas, and the real ones when they are at hand.
+#![allow(dead_code)] // each test binary uses a part
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aro_custom_types::{CustomType, compile};
+use aro_machinery::Definitions;
+use serde_json::{Value, json};
+
+/// The built-in types that custom ones refer to, in small.
+pub fn definitions() -> Arc<Definitions> {
+    let text = json!({"type": "string"});
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let definitions = json!({
+        "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"type": "object", "properties": {
+            "name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text,
+            "generation": {"type": "integer"}, "creationTimestamp": text, "labels": texts, "annotations": texts,
+            "finalizers": {"type": "array", "items": text},
+            "ownerReferences": {"type": "array", "items": {"type": "object", "required": ["name", "uid"],
+                "properties": {"name": text, "uid": text, "controller": {"type": "boolean"}}}},
+        }},
+    });
+    Arc::new(Definitions::from_openapi(&definitions).unwrap())
+}
+
+/// A type whose `spec` has the given properties.
+pub fn with_spec(properties: Value) -> CustomType {
+    of(json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}))
+}
+
+pub fn of(schema: Value) -> CustomType {
+    let crd = json!({"spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    compile(&crd, "v1", &definitions()).unwrap()
+}
+
+/// Admits an object as the server does: defaults, pruning, validation. Returns the aggregated message.
+pub fn message(custom: &CustomType, object: &Value) -> String {
+    let mut object = object.clone();
+    custom.default(&mut object);
+    custom.prune(&mut object);
+    lines(&custom.validate(&object, None))
+}
+
+pub fn lines(errors: &[aro_machinery::FieldError]) -> String {
+    if errors.is_empty() { String::new() } else { aro_machinery::status::aggregate(errors) }
+}
+
+/// CustomResourceDefinitions of real projects, with their file names.
+pub fn real_definitions() -> Vec<(String, Value)> {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/specs"));
+    let mut found = Vec::new();
+    for folder in ["hypershift-crds", "ocm-crds", "ocm-crds/addon-v1beta1"] {
+        let Ok(files) = std::fs::read_dir(root.join(folder)) else { continue };
+        for file in files.flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".yaml") {
+                let text = std::fs::read_to_string(file.path()).unwrap();
+                found.push((name, serde_saphyr::from_str(&text).unwrap()));
+            }
+        }
+    }
+    if found.is_empty() {
+        println!("SKIPPED: no real definitions at {}", root.display());
+    }
+    found
+}
