@@ -1,0 +1,86 @@
+//! One logical cluster: its storage, keys and types, and what answers its requests.
+
+use std::sync::{Arc, OnceLock};
+
+use aro_base::{SharedClock, Timestamp};
+use aro_machinery::GroupResource;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::documents::Rendered;
+use crate::housekeeping::owners::Owners;
+use crate::housekeeping::{Chores, Waiting};
+use crate::identity::keys::Keys;
+use crate::storage::{Shelf, Space};
+use crate::types::Types;
+
+/// A running logical cluster.
+pub struct Cluster {
+    pub space: Arc<Space>,
+    pub keys: Keys,
+    pub clock: SharedClock,
+    pub chores: Chores,
+    pub owners: Owners,
+    pub waiting: Waiting,
+    pub documents: Rendered,
+    /// Its side of TLS, made with the first connection.
+    pub tls: OnceLock<Arc<rustls::ServerConfig>>,
+    /// Ends everything that lasts: watches, mostly.
+    pub closing: CancellationToken,
+    types: RwLock<Arc<Types>>,
+    reloading: Mutex<()>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cluster({})", self.name())
+    }
+}
+
+impl Cluster {
+    pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
+        let closing = CancellationToken::new();
+        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), tls: OnceLock::new(), types: RwLock::default(), reloading: Mutex::default() };
+        cluster.reload_types();
+        cluster
+    }
+
+    pub fn name(&self) -> &str {
+        &self.space.name
+    }
+
+    pub fn types(&self) -> Arc<Types> {
+        self.types.read().clone()
+    }
+
+    /// Reads the definitions anew.
+    pub fn reload_types(&self) {
+        let shelf = self.space.shelf(DEFINITIONS);
+        if shelf.is_empty() && self.types.read().custom().next().is_none() {
+            return;
+        }
+        let definitions: Vec<Value> = shelf.all().iter().map(|crd| crd.value()).collect();
+        // Compiling takes a while: readers keep the old ones meanwhile.
+        let _one_at_a_time = self.reloading.lock();
+        let before = self.types();
+        let types = Arc::new(Types::of_definitions(&definitions, &before));
+        *self.types.write() = types;
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn shelf(&self, resource: &GroupResource) -> Arc<Shelf> {
+        self.space.shelf(&resource.to_string())
+    }
+}
+
+/// The shelf of CustomResourceDefinitions.
+pub const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// Time as objects carry it: seconds, UTC.
+pub fn rfc3339(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

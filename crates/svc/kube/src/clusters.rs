@@ -1,0 +1,197 @@
+//! The logical clusters of a process: made, found, stopped and deleted while it runs.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use aro_base::SharedClock;
+use aro_machinery::status::Status;
+use parking_lot::RwLock;
+
+use crate::cluster::Cluster;
+use crate::config::is_name;
+use crate::housekeeping::{self, Chores, owners};
+use crate::identity::keys::{Keys, KeysError};
+use crate::storage::{Engine, EngineError, Space};
+use crate::{bootstrap, tls};
+
+/// All clusters of a process.
+#[derive(Clone)]
+pub struct Clusters {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    clock: SharedClock,
+    pub chores: Chores,
+    running: RwLock<HashMap<Box<str>, Arc<Cluster>>>,
+    /// Other names by which clients ask for a cluster.
+    aliases: RwLock<HashMap<Box<str>, Box<str>>>,
+    domain: String,
+}
+
+impl std::fmt::Debug for Clusters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.inner.running.read().keys()).finish()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClustersError {
+    #[error("`{0}` is no name for a cluster: lower-case letters, digits and dashes, at most 63")]
+    Name(String),
+    #[error("there is no cluster `{0}`")]
+    Unknown(String),
+    #[error("keys of cluster `{cluster}`")]
+    Keys { cluster: String, #[source] source: KeysError },
+    #[error("storage of Kubernetes objects")]
+    Storage(#[source] EngineError),
+    #[error("fill the new cluster `{cluster}`")]
+    Bootstrap { cluster: String, #[source] source: Status },
+}
+
+impl Clusters {
+    /// Opens the storage in a directory and starts every cluster found there. Blocks on the disk.
+    pub fn open(
+        dir: &Path,
+        flush: bool,
+        history: usize,
+        domain: &str,
+        clock: SharedClock,
+    ) -> Result<Self, ClustersError> {
+        let engine = Engine::open(dir, flush, history).map_err(ClustersError::Storage)?;
+        let spaces = engine.spaces();
+        let inner = Inner {
+            engine,
+            clock,
+            chores: Chores::default(),
+            running: RwLock::default(),
+            aliases: RwLock::default(),
+            domain: domain.to_owned(),
+        };
+        let clusters = Self { inner: Arc::new(inner) };
+        for space in spaces {
+            let keys = Keys::from_bytes(&space.data())
+                .map_err(|source| ClustersError::Keys { cluster: space.name.to_string(), source })?;
+            clusters.start(space, keys);
+        }
+        Ok(clusters)
+    }
+
+    fn start(&self, space: Arc<Space>, keys: Keys) -> Arc<Cluster> {
+        let cluster = Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.chores.clone()));
+        let observer = Arc::downgrade(&cluster);
+        cluster.space.observe(move |shelf, event| {
+            if let Some(cluster) = observer.upgrade() {
+                housekeeping::observe(&cluster, shelf, event);
+            }
+        });
+        owners::load(&cluster);
+        self.inner.running.write().insert(cluster.name().into(), cluster.clone());
+        cluster
+    }
+
+    /// Work that follows from writes is queued here.
+    pub fn chores(&self) -> &Chores {
+        &self.inner.chores
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.inner.running.read().keys().map(|name| name.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Cluster>> {
+        self.inner.running.read().get(name).cloned()
+    }
+
+    /// The cluster, made if there is none.
+    pub async fn ensure(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
+        match self.get(name) {
+            Some(cluster) => Ok(cluster),
+            None => self.create(name).await,
+        }
+    }
+
+    /// Makes a cluster. It answers when this returns.
+    pub async fn create(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
+        if !is_name(name) {
+            return Err(ClustersError::Name(name.to_owned()));
+        }
+        let failed = |source| ClustersError::Keys { cluster: name.to_owned(), source };
+        let keys = Keys::generate(name, self.inner.clock.now()).map_err(failed)?;
+        let data = keys.to_bytes().map_err(failed)?;
+        let space = self.inner.engine.create(name, data).await.map_err(ClustersError::Storage)?;
+        let cluster = self.start(space, keys);
+        let filled = bootstrap::ensure(&cluster).await;
+        filled.map_err(|source| ClustersError::Bootstrap { cluster: name.to_owned(), source })?;
+        Ok(cluster)
+    }
+
+    /// Stops a cluster: it answers no more, and is back after a restart.
+    pub fn stop(&self, name: &str) -> Result<(), ClustersError> {
+        let cluster = self.inner.running.write().remove(name);
+        cluster.ok_or_else(|| ClustersError::Unknown(name.to_owned()))?.closing.cancel();
+        Ok(())
+    }
+
+    /// Deletes a cluster with everything in it.
+    pub async fn delete(&self, name: &str) -> Result<(), ClustersError> {
+        let cluster = self.inner.running.write().remove(name);
+        let cluster = cluster.ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
+        cluster.closing.cancel();
+        self.inner.aliases.write().retain(|_, known| &**known != name);
+        self.inner.engine.drop_space(&cluster.space).await.map_err(ClustersError::Storage)
+    }
+
+    /// Makes a cluster also answer to a host name of its own.
+    pub fn alias(&self, host: &str, cluster: &str) {
+        self.inner.aliases.write().insert(host.to_ascii_lowercase().into(), cluster.into());
+    }
+
+    /// The name clients ask for to reach a cluster.
+    pub fn host(&self, cluster: &str) -> String {
+        format!("{cluster}.{}", self.inner.domain)
+    }
+
+    /// The cluster a client asks for by host name.
+    pub fn by_host(&self, host: &str) -> Option<Arc<Cluster>> {
+        let host = host.to_ascii_lowercase();
+        if let Some(name) = self.inner.aliases.read().get(&*host) {
+            return self.get(name);
+        }
+        let name = host.strip_suffix(&self.inner.domain)?.strip_suffix('.')?;
+        self.get(name)
+    }
+
+    /// Names a cluster's certificate is good for.
+    pub fn server_names(&self, cluster: &str) -> Vec<String> {
+        let mut names = tls::standard_names();
+        names.insert(0, self.host(cluster));
+        let aliases = self.inner.aliases.read();
+        names.extend(aliases.iter().filter(|(_, known)| &***known == cluster).map(|(host, _)| host.to_string()));
+        names
+    }
+
+    /// Bytes of all objects, and bytes on disk.
+    pub fn usage(&self) -> (u64, u64) {
+        self.inner.engine.usage()
+    }
+
+    /// Ends everything that lasts, writes what is queued, and closes the storage. Blocks on the disk.
+    pub fn close(&self) {
+        for cluster in self.inner.running.read().values() {
+            cluster.closing.cancel();
+        }
+        self.inner.engine.close();
+    }
+
+    /// Ends watches, so that connections can drain.
+    pub fn end_watches(&self) {
+        for cluster in self.inner.running.read().values() {
+            cluster.closing.cancel();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Definitions of custom types: accepting their names, serving them, and emptying them before they go.
+
+use std::sync::Arc;
+
+use aro_machinery::meta;
+use aro_machinery::status::Status;
+use serde_json::{Value, json};
+
+use super::{modify, owners};
+use crate::cluster::{Cluster, DEFINITIONS, rfc3339};
+use crate::rest::{DeleteOptions, delete_object};
+
+/// Holds a definition until its objects are gone.
+pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
+    let shelf = cluster.space.shelf(DEFINITIONS);
+    let now = rfc3339(cluster.now());
+    let others: Vec<Value> = shelf
+        .all()
+        .iter()
+        .filter(|other| &*other.key != name)
+        .map(|other| other.value())
+        .collect();
+    modify(cluster, &shelf, name, |live| {
+        let others: Vec<&Value> = others.iter().collect();
+        let mut new = live.clone();
+        new["status"] = aro_custom_types::definition::settle(live, &others, &now);
+        let held = meta::finalizers(live).any(|known| known == CLEANUP);
+        if !held && meta::deletion_timestamp(live).is_none() {
+            let mut finalizers: Vec<&str> = meta::finalizers(live).collect();
+            finalizers.push(CLEANUP);
+            meta::set(&mut new, &["metadata", "finalizers"], json!(finalizers));
+        }
+        Some(new)
+    })
+    .await?;
+    let reload = cluster.clone();
+    // Compiling a large schema takes milliseconds; other requests go on meanwhile.
+    let reloaded = tokio::task::spawn_blocking(move || reload.reload_types()).await;
+    reloaded.map_err(|error| Status::internal(format!("compiling definitions: {error}")))?;
+    let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
+    let crd = stored.value();
+    if meta::deletion_timestamp(&crd).is_some() && meta::finalizers(&crd).any(|known| known == CLEANUP) {
+        return clean_up(cluster, name, &crd).await;
+    }
+    Ok(())
+}
+
+async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(), Status> {
+    let definitions = cluster.space.shelf(DEFINITIONS);
+    let types = cluster.types();
+    let text = |path: &[&str]| meta::get(crd, path).and_then(Value::as_str).unwrap_or_default();
+    let (group, plural) = (text(&["spec", "group"]), text(&["spec", "names", "plural"]));
+    let served = types.custom().find(|served| served.resource.gvk.group == group && served.resource.plural == plural);
+    let instances = cluster.space.shelf(&format!("{plural}.{group}"));
+    if let Some(served) = served {
+        cluster.waiting.for_definition(&instances.name, name);
+        for object in instances.all() {
+            match delete_object(cluster, served, &object.key, &DeleteOptions::default()).await {
+                Err(status) if status.code != 404 => return Err(status),
+                _ => {}
+            }
+        }
+    }
+    if !instances.is_empty() {
+        // The last one to go brings us back.
+        return Ok(());
+    }
+    cluster.waiting.definition_done(&instances.name);
+    owners::drop_finalizer(cluster, &definitions, name, CLEANUP).await
+}

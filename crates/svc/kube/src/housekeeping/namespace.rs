@@ -1,0 +1,143 @@
+//! Namespaces: what a new one gets, and emptying one that is to go.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aro_machinery::meta;
+use aro_machinery::status::Status;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{Chore, NAMESPACES, modify};
+use crate::cluster::{Cluster, rfc3339};
+use crate::rest::{DeleteOptions, Policy, delete_object};
+use crate::storage::Shelf;
+
+/// Who waits for objects to go.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    namespaces: Mutex<HashSet<Box<str>>>,
+    /// By the shelf of their objects.
+    definitions: Mutex<HashMap<Box<str>, Box<str>>>,
+}
+
+impl Waiting {
+    /// An object is gone: whoever waited for it looks again.
+    pub(super) fn gone(&self, cluster: &Arc<Cluster>, shelf: &Shelf, namespace: &str) {
+        if !namespace.is_empty() && self.namespaces.lock().contains(namespace) {
+            cluster.chores.add(cluster, Chore::Namespace(namespace.into()));
+        }
+        if let Some(definition) = self.definitions.lock().get(&shelf.name) {
+            cluster.chores.add(cluster, Chore::Definition(definition.clone()));
+        }
+    }
+
+    pub(super) fn for_definition(&self, shelf: &str, definition: &str) {
+        self.definitions.lock().insert(shelf.into(), definition.into());
+    }
+
+    pub(super) fn definition_done(&self, shelf: &str) {
+        self.definitions.lock().remove(shelf);
+    }
+}
+
+pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
+    let shelf = cluster.space.shelf(NAMESPACES);
+    let Some(stored) = cluster.space.latest(&shelf, name) else {
+        cluster.waiting.namespaces.lock().remove(name);
+        return Ok(());
+    };
+    let namespace = stored.value();
+    if meta::deletion_timestamp(&namespace).is_none() {
+        return Ok(());
+    }
+    cluster.waiting.namespaces.lock().insert(name.into());
+    let left = empty(cluster, name).await?;
+    let now = rfc3339(cluster.now());
+    if left.is_empty() {
+        return modify(cluster, &shelf, name, |live| {
+            let finalizers = meta::get(live, &["spec", "finalizers"]).and_then(Value::as_array)?;
+            let kept: Vec<&Value> = finalizers.iter().filter(|finalizer| *finalizer != "kubernetes").collect();
+            let mut new = live.clone();
+            if kept.is_empty() {
+                meta::remove(&mut new, &["spec", "finalizers"]);
+            } else {
+                meta::set(&mut new, &["spec", "finalizers"], json!(kept));
+            }
+            Some(new)
+        })
+        .await;
+    }
+    modify(cluster, &shelf, name, |live| {
+        let mut new = live.clone();
+        meta::set(&mut new, &["status", "conditions"], conditions(live, &left, &now));
+        Some(new)
+    })
+    .await
+}
+
+/// Deletes what is in a namespace; returns what is still there: resource, count, finalizers.
+async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize, Vec<String>)>, Status> {
+    let prefix = format!("{name}/");
+    let mut done: HashSet<Box<str>> = HashSet::new();
+    let mut left = Vec::new();
+    for served in cluster.types().all() {
+        if !served.resource.namespaced || !served.resource.allows("delete") || !done.insert(served.shelf.clone()) {
+            continue;
+        }
+        let shelf = cluster.space.shelf_if_there(&served.shelf);
+        let Some(shelf) = shelf else { continue };
+        let objects = shelf.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
+        let options = DeleteOptions { policy: Some(Policy::Background), ..DeleteOptions::default() };
+        for object in &objects {
+            match delete_object(cluster, &served, &object.key, &options).await {
+                Err(status) if status.code != 404 => return Err(status),
+                _ => {}
+            }
+        }
+        let remaining = shelf.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
+        if !remaining.is_empty() {
+            let mut finalizers: Vec<String> = remaining
+                .iter()
+                .flat_map(|object| meta::finalizers(&object.value()).map(str::to_owned).collect::<Vec<_>>())
+                .collect();
+            finalizers.sort();
+            left.push((served.resource.group_resource().to_string(), remaining.len(), finalizers));
+        }
+    }
+    Ok(left)
+}
+
+/// Tells why a namespace is still there.
+fn conditions(live: &Value, left: &[(String, usize, Vec<String>)], now: &str) -> Value {
+    let contents: Vec<String> =
+        left.iter().map(|(resource, count, _)| format!("{resource}. has {count} resource instances")).collect();
+    let mut by_finalizer: HashMap<&str, usize> = HashMap::new();
+    for finalizer in left.iter().flat_map(|(.., finalizers)| finalizers) {
+        *by_finalizer.entry(finalizer).or_default() += 1;
+    }
+    let mut finalizers: Vec<String> =
+        by_finalizer.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+    finalizers.sort();
+    let remaining = format!("Some resources are remaining: {}", contents.join(", "));
+    let waiting = format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
+    let wanted = [
+        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
+        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
+        ("NamespaceDeletionContentFailure", "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
+        ("NamespaceContentRemaining", "True", "SomeResourcesRemain", remaining),
+        if finalizers.is_empty() {
+            ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
+        } else {
+            ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", waiting)
+        },
+    ];
+    let known = meta::get(live, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let make = |(kind, status, reason, message): (&str, &str, &str, String)| {
+        let old = known.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind));
+        let same = old.filter(|old| old.get("status").and_then(Value::as_str) == Some(status));
+        let since = same.and_then(|old| old.get("lastTransitionTime")).cloned().unwrap_or_else(|| json!(now));
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since})
+    };
+    Value::Array(wanted.into_iter().map(make).collect())
+}

@@ -1,0 +1,281 @@
+//! Collecting garbage: objects whose owners are gone, and owners that wait for what they own.
+//!
+//! An index from owner to owned is kept up to date by events, so that a deletion finds what it concerns at once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aro_machinery::meta;
+use aro_machinery::status::Status;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{Chore, modify};
+use crate::cluster::Cluster;
+use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
+use crate::storage::{Event, EventKind, Shelf, Stored};
+use crate::types::Served;
+
+/// Who owns whom.
+#[derive(Debug, Default)]
+pub struct Owners {
+    owned: Mutex<HashMap<Box<str>, HashSet<(Arc<Place>, Box<str>)>>>,
+}
+
+/// A shelf that can be part of a key.
+#[derive(Debug)]
+pub struct Place(pub Arc<Shelf>);
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for Place {}
+
+impl std::hash::Hash for Place {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
+}
+
+impl Owners {
+    fn replace(&self, shelf: &Arc<Shelf>, key: &str, before: &[Box<str>], after: &[Box<str>]) {
+        if before.is_empty() && after.is_empty() {
+            return;
+        }
+        let mut owned = self.owned.lock();
+        let entry = || (Arc::new(Place(shelf.clone())), Box::<str>::from(key));
+        for uid in before.iter().filter(|uid| !after.contains(uid)) {
+            if let Some(objects) = owned.get_mut(uid) {
+                objects.remove(&entry());
+                if objects.is_empty() {
+                    owned.remove(uid);
+                }
+            }
+        }
+        for uid in after {
+            owned.entry(uid.clone()).or_default().insert(entry());
+        }
+    }
+
+    fn of(&self, uid: &str) -> Vec<(Arc<Shelf>, Box<str>)> {
+        let owned = self.owned.lock();
+        let objects = owned.get(uid).into_iter().flatten();
+        objects.map(|(place, key)| (place.0.clone(), key.clone())).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.owned.lock().is_empty()
+    }
+}
+
+/// Reads the index anew, at a start.
+pub fn load(cluster: &Arc<Cluster>) {
+    for shelf in cluster.space.shelves() {
+        for object in shelf.all() {
+            if !object.owners.is_empty() {
+                cluster.owners.replace(&shelf, &object.key, &[], &object.owners);
+                // An owner may have gone while nobody was there to see it.
+                cluster.chores.add(cluster, Chore::Owned { shelf: shelf.clone(), key: object.key.clone() });
+            }
+        }
+    }
+}
+
+pub(super) fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
+    let none: &[Box<str>] = &[];
+    let before = event.previous.as_ref().map_or(none, |previous| &previous.owners);
+    let after = if event.kind == EventKind::Deleted { none } else { &event.object.owners };
+    let key = &event.object.key;
+    cluster.owners.replace(shelf, key, before, after);
+    if !after.is_empty() && before != after {
+        cluster.chores.add(cluster, Chore::Owned { shelf: shelf.clone(), key: key.clone() });
+    }
+    if event.kind == EventKind::Deleted && !(cluster.owners.is_empty() && before.is_empty()) {
+        cluster.chores.add(cluster, Chore::OwnerGone(event.object.clone()));
+    }
+}
+
+/// Something is gone: look at what it owned, and at its owners, who may have waited for it.
+pub(super) async fn owner_gone(cluster: &Arc<Cluster>, gone: &Stored) -> Result<(), Status> {
+    let object = gone.value();
+    for (shelf, key) in cluster.owners.of(meta::uid(&object)) {
+        check(cluster, &shelf, &key).await?;
+    }
+    for owner in meta::owner_references(&object) {
+        if let Some((served, key)) = find(cluster, owner, meta::namespace(&object)) {
+            terminate(cluster, &cluster.space.shelf(&served.shelf), &key).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Where an owner reference points to. `None`: to nothing we serve.
+fn find(cluster: &Cluster, owner: &Value, namespace: &str) -> Option<(Arc<Served>, String)> {
+    let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or_default();
+    let served = cluster.types().of_kind(text("apiVersion"), text("kind"))?.clone();
+    let name = text("name");
+    let key = if served.resource.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
+    Some((served, key))
+}
+
+/// What is known about an owner.
+enum OwnerState {
+    Alive,
+    /// Marked for deletion, and waiting for what it owns.
+    WaitsForOwned,
+    Gone,
+    /// Of a type that is not served: it may come back.
+    Unknown,
+}
+
+fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
+    let Some((served, key)) = find(cluster, owner, namespace) else { return OwnerState::Unknown };
+    let shelf = cluster.space.shelf(&served.shelf);
+    let Some(found) = cluster.space.latest(&shelf, &key) else { return OwnerState::Gone };
+    let found = found.value();
+    if Some(meta::uid(&found)) != owner.get("uid").and_then(Value::as_str) {
+        return OwnerState::Gone;
+    }
+    let waits = meta::deletion_timestamp(&found).is_some() && meta::finalizers(&found).any(|name| name == FOREGROUND);
+    if waits { OwnerState::WaitsForOwned } else { OwnerState::Alive }
+}
+
+/// Deletes an object all of whose owners are gone; forgets owners that are gone when others are left.
+pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
+    let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
+    let object = stored.value();
+    let owners = meta::owner_references(&object);
+    if owners.is_empty() {
+        return Ok(());
+    }
+    let namespace = meta::namespace(&object);
+    let mut alive = false;
+    let mut waited_for = false;
+    let mut gone: Vec<&str> = Vec::new();
+    for owner in owners {
+        match state_of(cluster, owner, namespace) {
+            OwnerState::Alive => alive = true,
+            OwnerState::WaitsForOwned => waited_for = true,
+            OwnerState::Gone => gone.extend(owner.get("uid").and_then(Value::as_str)),
+            // Deleting because of a type we do not know would be a guess.
+            OwnerState::Unknown => alive = true,
+        }
+    }
+    if !alive && (waited_for || !gone.is_empty()) {
+        return collect(cluster, shelf, &object, waited_for).await;
+    }
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let gone: Vec<String> = gone.into_iter().map(str::to_owned).collect();
+    modify(cluster, shelf, key, |live| {
+        let mut new = live.clone();
+        forget_owners(&mut new, |uid| gone.iter().any(|known| known == uid));
+        Some(new)
+    })
+    .await
+}
+
+fn forget_owners(object: &mut Value, forget: impl Fn(&str) -> bool) {
+    let Some(list) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut) else { return };
+    list.retain(|owner| !forget(owner.get("uid").and_then(Value::as_str).unwrap_or_default()));
+    if list.is_empty() {
+        meta::remove(object, &["metadata", "ownerReferences"]);
+    }
+}
+
+async fn collect(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, object: &Value, waited_for: bool) -> Result<(), Status> {
+    if meta::deletion_timestamp(object).is_some() {
+        return Ok(());
+    }
+    let types = cluster.types();
+    let Some(served) = types.of_kind(meta::api_version(object), meta::kind(object)) else { return Ok(()) };
+    let owns = !cluster.owners.of(meta::uid(object)).is_empty();
+    let named = |name: &str| meta::finalizers(object).any(|known| known == name);
+    let policy = match () {
+        () if named(ORPHAN) => Policy::Orphan,
+        // Whoever waits for this object waits for what it owns, too.
+        () if named(FOREGROUND) || (waited_for && owns) => Policy::Foreground,
+        () => Policy::Background,
+    };
+    let options = DeleteOptions {
+        policy: Some(policy),
+        uid: Some(meta::uid(object).to_owned()),
+        ..DeleteOptions::default()
+    };
+    let name = meta::name(object);
+    let namespace = meta::namespace(object);
+    let key = if served.resource.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
+    let _ = shelf;
+    match delete_object(cluster, served, &key, &options).await {
+        // Gone, or another one of the same name.
+        Err(status) if status.code == 404 || status.code == 409 => Ok(()),
+        Err(status) => Err(status),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// An object is marked for deletion: do what its policy asks for, and let it go when that is done.
+pub(super) async fn terminate(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
+    let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
+    let object = stored.value();
+    if meta::deletion_timestamp(&object).is_none() {
+        return Ok(());
+    }
+    let uid = meta::uid(&object).to_owned();
+    let named = |name: &str| meta::finalizers(&object).any(|known| known == name);
+    if named(ORPHAN) {
+        for (shelf, key) in cluster.owners.of(&uid) {
+            modify(cluster, &shelf, &key, |live| {
+                let mut new = live.clone();
+                forget_owners(&mut new, |known| known == uid);
+                Some(new)
+            })
+            .await?;
+        }
+        return drop_finalizer(cluster, shelf, key, ORPHAN).await;
+    }
+    if named(FOREGROUND) {
+        let owned = cluster.owners.of(&uid);
+        let mut blocked = false;
+        for (shelf, key) in &owned {
+            check(cluster, shelf, key).await?;
+            let left = cluster.space.latest(shelf, key).map(|stored| stored.value());
+            blocked |= left.is_some_and(|left| blocks(&left, &uid));
+        }
+        if !blocked {
+            return drop_finalizer(cluster, shelf, key, FOREGROUND).await;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an owned object keeps its owner from going.
+fn blocks(object: &Value, uid: &str) -> bool {
+    meta::owner_references(object).iter().any(|owner| {
+        owner.get("uid").and_then(Value::as_str) == Some(uid)
+            && owner.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true)
+    })
+}
+
+pub(super) async fn drop_finalizer(
+    cluster: &Arc<Cluster>,
+    shelf: &Arc<Shelf>,
+    key: &str,
+    finalizer: &str,
+) -> Result<(), Status> {
+    modify(cluster, shelf, key, |live| {
+        let kept: Vec<&str> = meta::finalizers(live).filter(|name| *name != finalizer).collect();
+        let mut new = live.clone();
+        if kept.is_empty() {
+            meta::remove(&mut new, &["metadata", "finalizers"]);
+        } else {
+            meta::set(&mut new, &["metadata", "finalizers"], json!(kept));
+        }
+        Some(new)
+    })
+    .await
+}

@@ -1,0 +1,9 @@
+//! Who calls, and what they may do.
+
+pub mod authenticate;
+pub mod authorize;
+pub mod keys;
+pub mod reviews;
+pub mod signing;
+pub mod tokens;
+pub mod user;

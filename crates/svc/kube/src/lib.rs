@@ -1,0 +1,38 @@
+//! Embedded Kubernetes: any number of logical clusters in one process, behind one listener.
+//!
+//! What it is: an API server that unmodified clients accept, for clusters that cost next to nothing. Each logical cluster
+//! has its own keys, types, roles and objects; all share one log on disk, one listener (told apart by the name the client
+//! asks for in its TLS handshake) and one set of workers.
+//!
+//! What it is not: it runs no workloads. Controllers use it through `kube`, in this process or over the network.
+//!
+//! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, [`rest`] decides on objects,
+//! [`storage`] makes it durable and tells watchers, [`housekeeping`] does what follows.
+//!
+//! Invariants: nothing is answered as done before it is durable; an idle cluster has no task and no timer.
+
+mod addresses;
+pub mod bootstrap;
+pub mod cluster;
+pub mod clusters;
+mod config;
+mod convert;
+mod documents;
+mod housekeeping;
+pub mod http;
+pub mod identity;
+pub mod kubeconfig;
+mod rest;
+mod role;
+pub mod server;
+mod service;
+pub mod storage;
+mod table;
+pub mod tls;
+mod types;
+
+pub use cluster::Cluster;
+pub use clusters::{Clusters, ClustersError};
+pub use config::KubeConfig;
+pub use role::{Kube, KubePorts};
+pub use service::{ClusterService, InProcess};

@@ -1,0 +1,25 @@
+//! Deleting a whole collection.
+
+use aro_machinery::status::Status;
+use serde_json::json;
+
+use super::call::Call;
+use super::delete::{delete_object, options};
+use super::list::{Selection, render, select};
+use crate::http::answer::{self, Answer};
+
+pub(super) async fn delete(call: &mut Call) -> Result<Answer, Status> {
+    let options = options(call)?;
+    let selection = Selection::of(call)?;
+    let (listed, _) = select(call, &selection).await?;
+    for object in &listed.objects {
+        match delete_object(&call.cluster, &call.served, &object.key, &options).await {
+            Ok(_) => {}
+            // Somebody else was faster, which is all the same.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    let metadata = json!({"resourceVersion": listed.version.to_string()});
+    Ok(answer::json_bytes(200, render(call, &listed.objects, &metadata)))
+}

@@ -1,0 +1,175 @@
+//! Creating objects.
+
+use std::sync::Arc;
+
+use aro_machinery::meta;
+use aro_machinery::status::{Details, Status};
+use serde_json::{Value, json};
+
+use super::admission::{self, Operation};
+use super::call::Call;
+use super::object;
+use crate::http::answer::Answer;
+use crate::storage::{Change, Expect, Stored, WriteFailed};
+
+/// What became of a write.
+pub(super) enum Written {
+    Stored(Arc<Stored>),
+    /// A dry run: what it would have been.
+    Dry(Value),
+}
+
+impl Written {
+    pub(super) fn answer(&self, call: &Call, code: u16) -> Result<Answer, Status> {
+        match self {
+            Self::Stored(stored) => call.answer(code, stored),
+            Self::Dry(object) => object::unstored_answer(call, code, object),
+        }
+    }
+}
+
+pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
+    if call.served.resource.namespaced && call.namespace.is_empty() {
+        return Err(super::method_not_allowed());
+    }
+    let mut object = call.read_body()?;
+    dedup_owners(call, &mut object);
+    check_place(call, &mut object)?;
+    call.track(None, &mut object);
+    create_object(call, object).await?.answer(call, 201)
+}
+
+/// The object belongs where the request points to.
+pub(super) fn check_place(call: &Call, object: &mut Value) -> Result<(), Status> {
+    if !object.get("metadata").is_some_and(Value::is_object) {
+        object["metadata"] = json!({});
+    }
+    let given = meta::namespace(object);
+    if call.served.resource.namespaced {
+        if given.is_empty() {
+            object["metadata"]["namespace"] = json!(call.namespace);
+        } else if given != call.namespace {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+    } else if !given.is_empty() {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
+/// Owners named twice count once.
+pub(super) fn dedup_owners(call: &mut Call, object: &mut Value) {
+    let Some(owners) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut) else {
+        return;
+    };
+    let before = owners.len();
+    let mut seen: Vec<String> = Vec::new();
+    owners.retain(|owner| {
+        let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let new = !seen.contains(&uid);
+        if new {
+            seen.push(uid);
+        }
+        new
+    });
+    if owners.len() != before {
+        call.warnings.push(
+            "metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+                .to_owned()
+                + &seen.join(", "),
+        );
+    }
+}
+
+/// How often a generated name is tried.
+const ATTEMPTS: usize = 8;
+
+/// Stores a new object. Its fields have owners already.
+pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<Written, Status> {
+    let dry_run = call.query.dry_run()?;
+    if !matches!(meta::resource_version(&object), "" | "0") {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Status::new(400, "BadRequest", message));
+    }
+    let generated = meta::name(&object).is_empty();
+    let prefix = meta::get(&object, &["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+            metadata.remove(gone);
+        }
+        metadata.insert("uid".to_owned(), json!(uuid::Uuid::new_v4().to_string()));
+        metadata.insert("creationTimestamp".to_owned(), json!(call.time()));
+    }
+    let mut attempt = 0;
+    loop {
+        let mut object = object.clone();
+        if generated && !prefix.is_empty() {
+            meta::set(&mut object, &["metadata", "name"], json!(admission::generate_name(&prefix)));
+        }
+        admission::admit(call, Operation::Create, &mut object, None)?;
+        prepare(call, &mut object);
+        validate(call, &object)?;
+        let name = meta::name(&object).to_owned();
+        let key = call.key_of(&call.namespace, &name);
+        if dry_run {
+            if call.latest(&key).is_some() {
+                return Err(Status::already_exists(&call.resource_name(), &name));
+            }
+            return Ok(Written::Dry(object));
+        }
+        let draft = object::draft(call, &object);
+        let committed = call.cluster.space.commit(&call.shelf, &key, Expect::Absent, Change::Put(draft)).await;
+        match committed {
+            Ok(stored) => return Ok(Written::Stored(stored)),
+            Err(WriteFailed::Changed(_)) if generated && attempt < ATTEMPTS => attempt += 1,
+            Err(WriteFailed::Changed(existing)) => return Err(exists(call, &name, existing.as_deref())),
+            Err(WriteFailed::Unavailable) => return Err(unavailable()),
+        }
+    }
+}
+
+fn exists(call: &Call, name: &str, existing: Option<&Stored>) -> Status {
+    let mut status = Status::already_exists(&call.resource_name(), name);
+    if existing.is_some_and(|existing| meta::deletion_timestamp(&existing.value()).is_some()) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}
+
+pub(super) fn unavailable() -> Status {
+    Status::unavailable("the storage takes no writes; see the server's log")
+        .with_details(Details { retry_after_seconds: 1, ..Details::default() })
+}
+
+fn prepare(call: &Call, object: &mut Value) {
+    if call.served.resource.custom {
+        if call.served.resource.subresource("status").is_some()
+            && let Some(members) = object.as_object_mut()
+        {
+            members.remove("status");
+        }
+        meta::set(object, &["metadata", "generation"], json!(1));
+    } else {
+        aro_kube_types::strategy::prepare_create(&call.served.resource, object);
+    }
+}
+
+fn validate(call: &Call, object: &Value) -> Result<(), Status> {
+    let resource = &call.served.resource;
+    let mut errors = aro_kube_types::validate::create(resource, object);
+    if let Some(custom) = &call.served.custom {
+        errors.extend(custom.compiled.validate(object, None));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let mut name = meta::name(object);
+    if name.is_empty() {
+        name = meta::get(object, &["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default();
+    }
+    Err(Status::invalid(&resource.group_kind(), name, &errors))
+}

@@ -1,0 +1,17 @@
+//! Reading one object.
+
+use aro_machinery::status::Status;
+
+use super::call::Call;
+use crate::http::answer::Answer;
+
+pub(super) async fn get(call: &mut Call) -> Result<Answer, Status> {
+    if let Some(version) = call.query.get("resourceVersion").filter(|version| *version != "0") {
+        let version = super::list::parse_version(version)?;
+        super::list::until_version(call, version).await?;
+    }
+    match call.shelf.get(&call.key()) {
+        Some(object) => call.answer(200, &object),
+        None => Err(call.not_found()),
+    }
+}

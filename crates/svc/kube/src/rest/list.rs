@@ -1,0 +1,303 @@
+//! Reading collections: selectors, pages, versions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_machinery::meta;
+use aro_machinery::selector::{FieldSelector, LabelSelector};
+use aro_machinery::status::{Cause, Details, FieldError, Status};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::object;
+use crate::http::answer::{self, Answer};
+use crate::http::media::Shape;
+use crate::storage::{Listed, Stored};
+use crate::types::Served;
+
+/// Which objects of a collection are meant.
+pub struct Selection {
+    labels: LabelSelector,
+    fields: FieldSelector,
+    served: Arc<Served>,
+}
+
+impl Selection {
+    pub fn of(call: &Call) -> Result<Self, Status> {
+        let labels = call.query.labels()?;
+        let fields = call.query.fields()?;
+        let known = selectable(&call.served);
+        for (field, ..) in fields.requirements() {
+            if !known.iter().any(|name| name == field) {
+                let message = if call.served.resource.custom {
+                    format!("field label not supported: {field}")
+                } else {
+                    format!("field label not supported: {field}")
+                };
+                return Err(Status::bad_request(message));
+            }
+        }
+        Ok(Self { labels, fields, served: call.served.clone() })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    pub fn matches(&self, object: &Stored) -> bool {
+        if !self.labels.is_empty() && !self.labels.matches(|name| object.label(name)) {
+            return false;
+        }
+        if self.fields.is_empty() {
+            return true;
+        }
+        let mut tree = None;
+        self.fields.requirements().all(|(field, equal, value)| {
+            let found = match field {
+                "metadata.name" => object.name() == value,
+                "metadata.namespace" => object.namespace() == value,
+                other => {
+                    let tree = tree.get_or_insert_with(|| {
+                        let mut tree = object.value();
+                        crate::convert::from_stored(&self.served, &mut tree);
+                        tree
+                    });
+                    field_of(&self.served, tree, other) == value
+                }
+            };
+            found == equal
+        })
+    }
+
+    /// The one object that can match at all, if the selector says so.
+    pub fn only_name(&self) -> Option<&str> {
+        self.fields.requirements().find(|(field, equal, _)| *field == "metadata.name" && *equal).map(|(.., name)| name)
+    }
+}
+
+fn selectable(served: &Served) -> Vec<String> {
+    let mut names: Vec<String> = vec!["metadata.name".to_owned(), "metadata.namespace".to_owned()];
+    match &served.custom {
+        Some(custom) => names.extend(custom.selectable.iter().map(|path| path.trim_start_matches('.').to_owned())),
+        None => names.extend(aro_kube_types::fields::field_selectors(&served.resource).iter().map(|name| (*name).to_owned())),
+    }
+    names
+}
+
+fn field_of(served: &Served, tree: &Value, field: &str) -> String {
+    if served.custom.is_some() {
+        let path: Vec<&str> = field.split('.').collect();
+        return match meta::get(tree, &path) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+    }
+    aro_kube_types::fields::field_value(&served.resource, tree, field).map(|value| value.into_owned()).unwrap_or_default()
+}
+
+/// Where a page ended.
+#[derive(Debug, Serialize, Deserialize)]
+struct Continue {
+    v: String,
+    rv: u64,
+    start: String,
+}
+
+impl Continue {
+    fn encode(version: u64, last: &str) -> String {
+        let token = Self { v: "meta.k8s.io/v1".to_owned(), rv: version, start: format!("{last}\0") };
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+    }
+
+    fn decode(text: &str) -> Result<Self, Status> {
+        let invalid = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| invalid(&error.to_string()))?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+        if token.v != "meta.k8s.io/v1" {
+            return Err(invalid(&format!("server does not recognize this encoded version {:?}", token.v)));
+        }
+        Ok(token)
+    }
+}
+
+pub(super) fn parse_version(text: &str) -> Result<u64, Status> {
+    text.parse().map_err(|_| {
+        let quoted = aro_machinery::status::go_quote(text);
+        Status::bad_request(format!("invalid resource version: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"))
+    })
+}
+
+/// Waits until readers may see this version; a client may have heard of it elsewhere.
+pub(super) async fn until_version(call: &Call, version: u64) -> Result<(), Status> {
+    if call.cluster.space.version() >= version {
+        return Ok(());
+    }
+    let mut versions = call.cluster.space.versions();
+    let reached = tokio::time::timeout(Duration::from_secs(3), versions.wait_for(|now| *now >= version));
+    if matches!(reached.await, Ok(Ok(_))) {
+        return Ok(());
+    }
+    Err(too_large(version, call.cluster.space.version()))
+}
+
+pub(super) fn too_large(version: u64, now: u64) -> Status {
+    let message = format!("Timeout: Too large resource version: {version}, current: {now}");
+    let cause = Cause {
+        reason: "ResourceVersionTooLarge".to_owned(),
+        message: "Too large resource version".to_owned(),
+        field: String::new(),
+    };
+    Status::new(504, "Timeout", message).with_details(Details {
+        causes: vec![cause],
+        retry_after_seconds: 1,
+        ..Details::default()
+    })
+}
+
+/// The prefix of keys a request is about.
+pub(super) fn prefix(call: &Call) -> String {
+    if call.served.resource.namespaced && !call.namespace.is_empty() {
+        format!("{}/", call.namespace)
+    } else {
+        String::new()
+    }
+}
+
+/// What a list request means, checked.
+fn check_options(call: &Call) -> Result<(), Status> {
+    let matching = call.query.get("resourceVersionMatch");
+    let version = call.query.get("resourceVersion");
+    let mut errors = Vec::new();
+    if let Some(matching) = matching {
+        if version.is_none() {
+            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", detail));
+        }
+        if call.query.get("continue").is_some() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", detail));
+        }
+        if !["Exact", "NotOlderThan"].contains(&matching) {
+            errors.push(FieldError::not_supported("resourceVersionMatch", matching, ["Exact", "NotOlderThan", ""]));
+        }
+        if matching == "Exact" && version == Some("0") {
+            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            errors.push(FieldError::forbidden("resourceVersionMatch", detail));
+        }
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let kind = aro_machinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "ListOptions".to_owned() };
+    Err(Status::invalid(&kind, "", &errors))
+}
+
+/// Finds what a list request asks for.
+pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed, Option<String>), Status> {
+    check_options(call)?;
+    let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let prefix = prefix(call);
+    let keep = |object: &Stored| selection.matches(object);
+    let token = call.query.get("continue").map(Continue::decode).transpose()?;
+    let asked = call.query.get("resourceVersion").map(parse_version).transpose()?.filter(|version| *version > 0);
+    if token.is_some() && asked.is_some() {
+        return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+    }
+    let exact = match (&token, asked) {
+        (Some(token), _) => Some(token.rv),
+        (None, Some(version)) if call.query.get("resourceVersionMatch") == Some("Exact") => Some(version),
+        _ => None,
+    };
+    if let Some(version) = asked {
+        until_version(call, version).await?;
+    }
+    let after = token.as_ref().map(|token| token.start.trim_end_matches('\0'));
+    let listed = match exact {
+        Some(version) => {
+            let listed = call.shelf.list_at(version, &prefix, after, limit, keep);
+            listed.map_err(|_| expired(token.is_some(), version))?
+        }
+        None => call.shelf.list(&prefix, after, limit, || call.cluster.space.version(), keep),
+    };
+    let next = (listed.remaining > 0 && listed.objects.len() >= limit)
+        .then(|| listed.objects.last().map(|last| Continue::encode(listed.version, &last.key)))
+        .flatten();
+    Ok((listed, next))
+}
+
+fn expired(continued: bool, version: u64) -> Status {
+    if continued {
+        return Status::expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        );
+    }
+    Status::expired(format!("The resourceVersion for the provided list is too old: {version}."))
+}
+
+pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
+    let selection = Selection::of(call)?;
+    let (listed, next) = select(call, &selection).await?;
+    let mut metadata = json!({"resourceVersion": listed.version.to_string()});
+    if let Some(next) = next {
+        metadata["continue"] = json!(next);
+        if selection.is_empty() {
+            metadata["remainingItemCount"] = json!(listed.remaining);
+        }
+    }
+    match call.accepted.shape {
+        Shape::Object => {
+            let list = render(call, &listed.objects, &metadata);
+            if call.accepted.yaml {
+                let tree: Value = serde_json::from_slice(&list).unwrap_or_default();
+                return object::unstored_answer(call, 200, &tree);
+            }
+            Ok(answer::json_bytes(200, list))
+        }
+        Shape::Metadata => {
+            let items: Vec<Value> =
+                listed.objects.iter().map(|object| object::metadata_only(&object.value())).collect();
+            Ok(answer::json(200, &json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items,
+            })))
+        }
+        Shape::Table => {
+            let mut table = crate::table::Table::new(call);
+            for stored in &listed.objects {
+                table.add(&object::shown(call, stored));
+            }
+            Ok(answer::json(200, &table.finish(&metadata)))
+        }
+    }
+}
+
+/// The list as JSON. Objects are rendered already: this only puts them one after another.
+pub(super) fn render(call: &Call, objects: &[Arc<Stored>], metadata: &Value) -> Bytes {
+    let size: usize = objects.iter().map(|object| object.json.len() + 1).sum();
+    let mut out = Vec::with_capacity(size + 256);
+    out.extend_from_slice(b"{\"kind\":");
+    // Rendering into memory does not fail.
+    let _ = serde_json::to_writer(&mut out, &call.served.list_kind());
+    out.extend_from_slice(b",\"apiVersion\":");
+    let _ = serde_json::to_writer(&mut out, &call.served.resource.api_version());
+    out.extend_from_slice(b",\"metadata\":");
+    let _ = serde_json::to_writer(&mut out, metadata);
+    out.extend_from_slice(b",\"items\":[");
+    for (index, stored) in objects.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        if call.served.converts() {
+            let _ = serde_json::to_writer(&mut out, &object::shown(call, stored));
+        } else {
+            out.extend_from_slice(&stored.json);
+        }
+    }
+    out.extend_from_slice(b"]}");
+    out.into()
+}

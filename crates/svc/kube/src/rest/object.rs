@@ -1,0 +1,274 @@
+//! Reading objects out of requests, and showing stored ones.
+
+use std::sync::{Arc, LazyLock};
+
+use aro_machinery::apply::{self, Context, Set};
+use aro_machinery::decode::{self, Problem};
+use aro_machinery::status::{FieldError, Status};
+use aro_machinery::{Typed, meta};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use crate::convert;
+use crate::http::answer::{self, Answer};
+use crate::http::media::Shape;
+use crate::storage::{Draft, Stored};
+
+/// What to do about fields a type does not have, or that are given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Call {
+    pub fn strictness(&self) -> Result<Strictness, Status> {
+        match self.query.get("fieldValidation") {
+            None | Some("Warn") => Ok(Strictness::Warn),
+            Some("Ignore") => Ok(Strictness::Ignore),
+            Some("Strict") => Ok(Strictness::Strict),
+            Some(other) => {
+                let error = FieldError::not_supported("fieldValidation", other, ["Ignore", "Strict", "Warn"]);
+                let kind = aro_machinery::GroupKind {
+                    group: "meta.k8s.io".to_owned(),
+                    kind: match self.verb {
+                        "create" => "CreateOptions",
+                        "patch" => "PatchOptions",
+                        _ => "UpdateOptions",
+                    }
+                    .to_owned(),
+                };
+                Err(Status::invalid(&kind, "", &[error]))
+            }
+        }
+    }
+
+    /// Reads the body as an object of this resource: typed, pruned, with its defaults.
+    pub fn read_body(&mut self) -> Result<Value, Status> {
+        let strictness = self.strictness()?;
+        let gvk = self.served.resource.gvk.clone();
+        let yaml = match self.content_type().as_str() {
+            "" | "application/json" => false,
+            "application/yaml" => true,
+            _ => return Err(unsupported_body()),
+        };
+        let unreadable = |problem: String| {
+            Status::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {problem}",
+                gvk.kind, gvk.version, gvk.kind
+            ))
+        };
+        let body = self.body.clone();
+        let (mut object, mut problems) = if yaml {
+            let (value, duplicates) = decode::parse_yaml(&body).map_err(|problem| {
+                Status::bad_request(format!("error converting YAML to JSON: yaml: {problem}"))
+            })?;
+            (value, duplicates.into_iter().map(Problem::Duplicate).collect::<Vec<_>>())
+        } else {
+            // What is no JSON at all is refused before anybody asks what it should be.
+            let head = decode::type_meta(&body);
+            head.map_err(|problem| Status::bad_request(format!("couldn't get version/kind; {problem}")))?;
+            if self.served.custom.is_none() {
+                decode::decode(&body, self.served.typed()).map_err(unreadable)?
+            } else {
+                let (value, duplicates) = decode::parse(&body).map_err(unreadable)?;
+                (value, duplicates.into_iter().map(Problem::Duplicate).collect())
+            }
+        };
+        if !object.is_object() {
+            return Err(Status::bad_request("the body of the request must be an object"));
+        }
+        check_kind(&mut object, &gvk)?;
+        self.admit_type(&mut object, &mut problems, yaml).map_err(unreadable)?;
+        self.complain(strictness, &problems, unreadable)?;
+        Ok(object)
+    }
+
+    /// Makes an object be of its type: removes what the type does not have and fills in defaults.
+    fn admit_type(&self, object: &mut Value, problems: &mut Vec<Problem>, coerce: bool) -> Result<(), String> {
+        if let Some(custom) = &self.served.custom {
+            problems.extend(custom.compiled.prune(object).into_iter().map(Problem::Unknown));
+            custom.compiled.default(object);
+        } else {
+            if coerce {
+                problems.extend(decode::coerce(object, self.served.typed())?.into_iter().map(Problem::Unknown));
+            }
+            let gvk = &self.served.resource.gvk;
+            aro_kube_types::defaults::try_apply(gvk, object).map_err(|malformed| malformed.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What a patch made: the same as [`Call::read_body`] does with a body.
+    pub fn retype(&mut self, object: &mut Value) -> Result<(), Status> {
+        let gvk = self.served.resource.gvk.clone();
+        let mut problems = Vec::new();
+        let strictness = self.strictness()?;
+        self.admit_type(object, &mut problems, true).map_err(|problem| {
+            Status::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {problem}",
+                gvk.kind, gvk.version, gvk.kind
+            ))
+        })?;
+        let refuse = |problem: String| {
+            let error = FieldError::invalid("patch", Value::Null, problem);
+            let name = meta::name(object).to_owned();
+            Status::invalid(&gvk.group_kind(), &name, &[error])
+        };
+        self.complain(strictness, &problems, refuse)
+    }
+
+    fn complain(
+        &mut self,
+        strictness: Strictness,
+        problems: &[Problem],
+        refuse: impl Fn(String) -> Status,
+    ) -> Result<(), Status> {
+        match strictness {
+            Strictness::Strict if !problems.is_empty() => Err(refuse(decode::strict_problems(problems))),
+            Strictness::Warn => {
+                self.warnings.extend(problems.iter().map(ToString::to_string));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tracks who owns which fields of `new` after a create, an update or a patch.
+    pub fn track(&self, live: Option<&Value>, new: &mut Value) {
+        let manager = self.manager();
+        self.with_context(&manager, false, |context| apply::update(live, new, context));
+    }
+
+    /// Runs something that tracks ownership, with all it needs to know.
+    pub fn with_context<T>(&self, manager: &str, force: bool, run: impl FnOnce(&Context<'_>) -> T) -> T {
+        let time = self.time();
+        let types = self.cluster.types();
+        let api_version = self.served.resource.api_version();
+        let typed_for = |other: &str| -> Option<Typed<'_>> {
+            if other == api_version {
+                return Some(self.served.typed());
+            }
+            types.in_version(&self.served, other).map(|served| served.typed())
+        };
+        let reset = reset_fields(self);
+        run(&Context {
+            manager,
+            api_version: &api_version,
+            kind: &self.served.resource.gvk.kind,
+            subresource: &self.subresource,
+            time: &time,
+            force,
+            typed: self.served.typed(),
+            reset,
+            typed_for: &typed_for,
+        })
+    }
+}
+
+/// Fields that nobody can own through this path, because writing them here has no effect.
+fn reset_fields(call: &Call) -> &'static Set {
+    static NONE: LazyLock<Set> = LazyLock::new(|| Set::of_names([]));
+    static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["status"][..]]));
+    static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["spec"][..]]));
+    let resource = &call.served.resource;
+    match call.subresource.as_str() {
+        "" if resource.subresource("status").is_some() => &STATUS,
+        "status" => &SPEC,
+        _ => &NONE,
+    }
+}
+
+pub fn unsupported_body() -> Status {
+    Status::unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+    )
+}
+
+fn check_kind(object: &mut Value, gvk: &aro_machinery::GroupVersionKind) -> Result<(), Status> {
+    let expected = gvk.api_version();
+    let given = meta::api_version(object);
+    if given.is_empty() {
+        object["apiVersion"] = json!(expected);
+    } else if given != expected {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({given}) does not match the expected API version ({expected})"
+        )));
+    }
+    let kind = meta::kind(object);
+    if kind.is_empty() {
+        object["kind"] = json!(gvk.kind);
+    } else if kind != gvk.kind {
+        return Err(Status::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {}: no kind {kind:?} is registered for the internal version of group {:?} in scheme",
+            gvk.version, gvk.kind, gvk.group
+        )));
+    }
+    Ok(())
+}
+
+/// The object as this resource's version shows it.
+pub fn shown(call: &Call, stored: &Stored) -> Value {
+    let mut object = stored.value();
+    convert::from_stored(&call.served, &mut object);
+    object
+}
+
+/// Answers with one object.
+pub fn answer(call: &Call, code: u16, stored: &Arc<Stored>) -> Result<Answer, Status> {
+    if call.plain() {
+        return Ok(answer::json_bytes(code, stored.json.clone()));
+    }
+    match call.accepted.shape {
+        Shape::Object => object_answer(call, code, &shown(call, stored)),
+        Shape::Table => {
+            let object = shown(call, stored);
+            let mut table = crate::table::Table::new(call);
+            table.add(&object);
+            Ok(answer::json(code, &table.finish(&json!({"resourceVersion": meta::resource_version(&object)}))))
+        }
+        Shape::Metadata => Ok(answer::json(code, &metadata_only(&stored.value()))),
+    }
+}
+
+/// Answers with one object that is not stored: a dry run, or a view.
+pub fn unstored_answer(call: &Call, code: u16, object: &Value) -> Result<Answer, Status> {
+    match call.accepted.shape {
+        Shape::Object => object_answer(call, code, object),
+        Shape::Table => {
+            let mut table = crate::table::Table::new(call);
+            table.add(object);
+            Ok(answer::json(code, &table.finish(&json!({"resourceVersion": meta::resource_version(object)}))))
+        }
+        Shape::Metadata => Ok(answer::json(code, &metadata_only(object))),
+    }
+}
+
+fn object_answer(call: &Call, code: u16, object: &Value) -> Result<Answer, Status> {
+    if call.accepted.yaml {
+        let text = serde_saphyr::to_string(object).map_err(Status::internal)?;
+        return Ok(answer::text(code, "application/yaml", Bytes::from(text)));
+    }
+    Ok(answer::json(code, object))
+}
+
+/// `PartialObjectMetadata`
+pub fn metadata_only(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+    })
+}
+
+/// What goes to storage: the stored version of an object.
+pub fn draft(call: &Call, object: &Value) -> Draft {
+    if call.served.converts() {
+        let mut stored = object.clone();
+        convert::to_stored(&call.served, &mut stored);
+        return Draft::of(&stored);
+    }
+    Draft::of(object)
+}

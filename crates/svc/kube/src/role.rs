@@ -1,0 +1,143 @@
+//! Embedded Kubernetes as a role.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aro_base::SharedClock;
+use aro_runtime::{
+    BuildError, Checked, Component, Fault, Listener, Phase, Readiness, Role, RunError, Scope, TaskKind,
+};
+use aro_web::{ServeOptions, serve_after};
+use tokio::sync::watch;
+
+use crate::clusters::{Clusters, ClustersError};
+use crate::config::KubeConfig;
+use crate::housekeeping;
+use crate::kubeconfig::{Entry, render};
+use crate::tls::ByServerName;
+
+/// What the role needs from outside.
+pub struct KubePorts {
+    pub listener: Listener,
+    /// Where objects are kept.
+    pub dir: PathBuf,
+    /// Flush to disk before a write counts. Off only for data that may be lost.
+    pub flush: bool,
+    pub clock: SharedClock,
+    pub readiness: Readiness,
+    /// Told about the clusters once they answer.
+    pub started: watch::Sender<Option<Clusters>>,
+}
+
+/// Embedded Kubernetes.
+pub struct Kube {
+    config: Checked<KubeConfig>,
+    ports: KubePorts,
+    ready: Component,
+}
+
+impl Role for Kube {
+    const NAME: &'static str = "kube";
+    type Config = KubeConfig;
+    type Ports = KubePorts;
+
+    fn build(config: Checked<KubeConfig>, ports: KubePorts) -> Result<Self, BuildError> {
+        let ready = ports.readiness.component("kube");
+        Ok(Self { config, ports, ready })
+    }
+
+    async fn run(self, scope: Scope) -> Result<(), RunError> {
+        let Self { config, ports, ready } = self;
+        let (dir, flush, clock) = (ports.dir.clone(), ports.flush, ports.clock.clone());
+        let (history, domain) = (config.watch_history, config.domain.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            std::fs::create_dir_all(&dir).ok();
+            Clusters::open(&dir.join("objects"), flush, history, &domain, clock)
+        });
+        let opened = opened.await.map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
+        let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
+        housekeeping::start(clusters.chores(), &scope);
+        let address = ports.listener.local_addr();
+        for name in &config.clusters {
+            clusters.ensure(name).await.map_err(|error| RunError::caused("start a cluster", error))?;
+        }
+        write_kubeconfigs(&clusters, &ports.dir, address, &config.clusters)
+            .map_err(|error| RunError::caused("write kubeconfigs", error))?;
+        // Requests drain first: whoever still writes is answered, or told that it was not done.
+        let storage = scope.child(Phase::Store, "kube-storage");
+        let (last, inside) = (clusters.clone(), storage.clone());
+        storage.spawn(TaskKind::Job, "close", async move {
+            inside.cancelled().await;
+            let closed = tokio::task::spawn_blocking(move || last.close()).await;
+            closed.map_err(|error| Fault::caused("close the storage of Kubernetes objects", error))
+        });
+        let options = ServeOptions {
+            max_connections: config.max_connections,
+            header_timeout: config.header_timeout.get(),
+            drain: config.drain.get(),
+            ..ServeOptions::named("kube")
+        };
+        let handshake = ByServerName {
+            clusters: clusters.clone(),
+            default: config.clusters.first().map(|name| Arc::from(name.as_str())),
+            max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+        };
+        serve_after(ports.listener, handshake, &scope, options);
+        ports.started.send_replace(Some(clusters.clone()));
+        ready.ready();
+        scope.cancelled().await;
+        clusters.end_watches();
+        Ok(())
+    }
+}
+
+/// Writes one kubeconfig per cluster and one with all, readable by their owner only.
+pub fn write_kubeconfigs(
+    clusters: &Clusters,
+    dir: &std::path::Path,
+    address: std::net::SocketAddr,
+    names: &[String],
+) -> Result<(), KubeconfigError> {
+    let folder = dir.join("kubeconfig");
+    std::fs::create_dir_all(&folder).map_err(|source| KubeconfigError::Write { path: folder.clone(), source })?;
+    let mut issued = Vec::new();
+    for name in names {
+        let cluster = clusters.get(name).ok_or_else(|| KubeconfigError::Cluster(ClustersError::Unknown(name.clone())))?;
+        let admin = cluster.keys.admin(cluster.now());
+        let admin = admin.map_err(|source| ClustersError::Keys { cluster: name.clone(), source });
+        issued.push((name, clusters.host(name), cluster, admin.map_err(KubeconfigError::Cluster)?));
+    }
+    let entries: Vec<Entry<'_>> = issued
+        .iter()
+        .map(|(name, host, cluster, admin)| Entry {
+            cluster: name.as_str(),
+            server: address,
+            server_name: host.as_str(),
+            authority: cluster.keys.authority.certificate(),
+            user: admin,
+        })
+        .collect();
+    for entry in &entries {
+        write_secret(&folder.join(format!("{}.yaml", entry.cluster)), render(std::slice::from_ref(entry)).expose())?;
+    }
+    write_secret(&dir.join("kubeconfig.yaml"), render(&entries).expose())
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    #[error("write {}", path.display())]
+    Write { path: PathBuf, #[source] source: std::io::Error },
+    #[error(transparent)]
+    Cluster(ClustersError),
+}
+
+fn write_secret(path: &std::path::Path, text: &str) -> Result<(), KubeconfigError> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let failed = |source| KubeconfigError::Write { path: path.to_owned(), source };
+    // Written beside and renamed: whoever reads it sees all or nothing.
+    let new = path.with_extension("new");
+    let file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
+    std::fs::rename(&new, path).map_err(failed)
+}

@@ -1,0 +1,153 @@
+//! One request to one cluster, from who is asking to the answer.
+
+use std::sync::Arc;
+
+use aro_machinery::status::{Details, Status};
+use aro_machinery::GroupResource;
+use bytes::Bytes;
+use http::{Method, Request};
+
+use crate::cluster::Cluster;
+use crate::documents;
+use crate::http::answer::{self, Answer};
+use crate::http::media;
+use crate::http::options::Query;
+use crate::http::target::{ResourcePath, Target};
+use crate::identity::authenticate::authenticate;
+use crate::identity::authorize::{Attributes, Decision, authorize};
+use crate::identity::user::User;
+use crate::identity::{reviews, tokens};
+use crate::rest::{self, Call};
+
+/// Answers a request. `peer` is who the connection's certificate names.
+pub async fn answer(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<Bytes>) -> Answer {
+    let encoding = request.headers().get(http::header::ACCEPT_ENCODING).cloned();
+    let answer = run(cluster, peer, request).await.unwrap_or_else(|status| answer::status(&status));
+    let encoding = encoding.as_ref().and_then(|value| value.to_str().ok());
+    answer::compress(answer, encoding)
+}
+
+async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<Bytes>) -> Result<Answer, Status> {
+    let (parts, body) = request.into_parts();
+    let user = authenticate(cluster, peer, &parts.headers)?;
+    let method = if parts.method == Method::HEAD { Method::GET } else { parts.method.clone() };
+    let query = Query::parse(parts.uri.query());
+    let path = match Target::parse(parts.uri.path()) {
+        Target::NonResource(path) => {
+            let attributes = Attributes { verb: non_resource_verb(&method), path, ..Attributes::default() };
+            check(cluster, &user, &attributes)?;
+            return Ok(documents::answer(cluster, &method, path, &parts.headers, &query));
+        }
+        Target::Resource(path) => path,
+    };
+    let watching = (path.watch || query.flag("watch")) && method == Method::GET && path.subresource.is_empty();
+    let named = !path.name.is_empty();
+    // A watch of one object is a watch of its collection with a selector.
+    let verb = rest::verb(&method, named, watching);
+    check(cluster, &user, &attributes(verb, &path))?;
+    let types = cluster.types();
+    let Some(served) = types.find(path.group, path.version, path.resource) else {
+        return Ok(not_found(cluster, &path));
+    };
+    if served.resource.namespaced && path.namespace.is_empty() && named {
+        return Ok(page_not_found());
+    }
+    if !served.resource.namespaced && !path.namespace.is_empty() && path.resource != "namespaces" {
+        return Ok(page_not_found());
+    }
+    let served = served.clone();
+    let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+    let Some(accepted) = media::accepted(accept) else {
+        return Err(Status::not_acceptable(
+            "only the following media types are accepted: application/json, application/yaml, application/json;as=Table;v=v1;g=meta.k8s.io",
+        ));
+    };
+    let mut query = query.into_owned();
+    if watching && named {
+        query.require_name(&path.name);
+    }
+    let namespace = if served.resource.namespaced { path.namespace.clone().into_owned() } else { String::new() };
+    let call = Call {
+        shelf: cluster.space.shelf(&served.shelf),
+        cluster: cluster.clone(),
+        user,
+        served,
+        verb,
+        namespace,
+        name: if watching { String::new() } else { path.name.clone().into_owned() },
+        subresource: path.subresource.to_owned(),
+        query,
+        headers: parts.headers.clone(),
+        body,
+        accepted,
+        now: cluster.now(),
+        warnings: Vec::new(),
+    };
+    if reviews::is_review(&call.served) {
+        return reviews::handle(call).await;
+    }
+    if call.served.is("", "serviceaccounts") && call.subresource == "token" {
+        return tokens::request(call).await;
+    }
+    Ok(rest::handle(call).await)
+}
+
+fn attributes<'a>(verb: &'a str, path: &'a ResourcePath<'a>) -> Attributes<'a> {
+    Attributes {
+        verb,
+        group: path.group,
+        version: path.version,
+        resource: path.resource,
+        subresource: path.subresource,
+        namespace: &path.namespace,
+        name: &path.name,
+        path: "",
+    }
+}
+
+fn non_resource_verb(method: &Method) -> &'static str {
+    match method.as_str() {
+        "POST" => "post",
+        "PUT" => "put",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        "OPTIONS" => "options",
+        _ => "get",
+    }
+}
+
+fn check(cluster: &Arc<Cluster>, user: &User, attributes: &Attributes<'_>) -> Result<(), Status> {
+    let Decision { allowed, reason } = authorize(cluster, user, attributes);
+    if allowed { Ok(()) } else { Err(forbidden(user, attributes, &reason)) }
+}
+
+/// What somebody is told who may not do something.
+pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Status {
+    let who = aro_machinery::status::go_quote(&user.name);
+    let tail = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    if !attributes.path.is_empty() {
+        let message = format!("forbidden: User {who} cannot {} path {:?}{tail}", attributes.verb, attributes.path);
+        return Status::new(403, "Forbidden", message).with_details(Details::default());
+    }
+    let resource = match attributes.subresource {
+        "" => attributes.resource.to_owned(),
+        subresource => format!("{}/{subresource}", attributes.resource),
+    };
+    let place = match attributes.namespace {
+        "" => "at the cluster scope".to_owned(),
+        namespace => format!("in the namespace {namespace:?}"),
+    };
+    let why = format!(
+        "User {who} cannot {} resource {resource:?} in API group {:?} {place}{tail}",
+        attributes.verb, attributes.group
+    );
+    Status::forbidden(&GroupResource::new(attributes.group, attributes.resource), attributes.name, why)
+}
+
+fn page_not_found() -> Answer {
+    answer::text(404, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+fn not_found(_cluster: &Cluster, _path: &ResourcePath<'_>) -> Answer {
+    page_not_found()
+}

@@ -1,0 +1,205 @@
+//! An object as it is kept: its JSON as it goes over the wire, and what selecting and collecting need at hand.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One version of an object.
+#[derive(Debug)]
+pub struct Stored {
+    /// `namespace/name`, or `name` for cluster-scoped objects.
+    pub key: Box<str>,
+    pub version: u64,
+    /// The whole object, resource version included.
+    pub json: Bytes,
+    /// Where the digits of the resource version are in `json`.
+    hole: u32,
+    pub labels: Box<[(Box<str>, Box<str>)]>,
+    /// UIDs of the owners.
+    pub owners: Box<[Box<str>]>,
+}
+
+/// An object that has no resource version yet.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// JSON with an empty string as the resource version.
+    bytes: Vec<u8>,
+    hole: usize,
+    labels: Box<[(Box<str>, Box<str>)]>,
+    owners: Box<[Box<str>]>,
+}
+
+impl Draft {
+    /// Renders an object, leaving room for its resource version.
+    pub fn of(object: &Value) -> Self {
+        let mut bytes = Vec::with_capacity(512);
+        let mut hole = 0;
+        bytes.push(b'{');
+        let mut has_metadata = false;
+        if let Value::Object(members) = object {
+            for (name, value) in members {
+                separate(&mut bytes);
+                put_name(&mut bytes, name);
+                if name == "metadata" {
+                    has_metadata = true;
+                    hole = put_metadata(&mut bytes, value);
+                } else {
+                    put(&mut bytes, value);
+                }
+            }
+        }
+        if !has_metadata {
+            separate(&mut bytes);
+            put_name(&mut bytes, "metadata");
+            hole = put_metadata(&mut bytes, &Value::Null);
+        }
+        bytes.push(b'}');
+        let labels = aro_machinery::meta::labels(object).into_iter().flatten();
+        let labels = labels.map(|(name, value)| (name.as_str().into(), value.as_str().unwrap_or_default().into()));
+        let owners = aro_machinery::meta::owner_references(object).iter();
+        let owners = owners.filter_map(|owner| owner.get("uid")?.as_str()).map(Into::into);
+        Self { bytes, hole, labels: labels.collect(), owners: owners.collect() }
+    }
+
+    pub(super) fn finish(self, key: &str, version: u64) -> Stored {
+        let digits = version.to_string();
+        let mut json = Vec::with_capacity(self.bytes.len() + digits.len());
+        let (before, after) = self.bytes.split_at(self.hole);
+        json.extend_from_slice(before);
+        json.extend_from_slice(digits.as_bytes());
+        json.extend_from_slice(after);
+        Stored {
+            key: key.into(),
+            version,
+            json: json.into(),
+            hole: self.hole as u32,
+            labels: self.labels,
+            owners: self.owners,
+        }
+    }
+}
+
+fn separate(bytes: &mut Vec<u8>) {
+    if !bytes.ends_with(b"{") {
+        bytes.push(b',');
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, value: &Value) {
+    // A JSON value always renders, and a vector takes everything.
+    let _ = serde_json::to_writer(bytes, value);
+}
+
+fn put_name(bytes: &mut Vec<u8>, name: &str) {
+    let _ = serde_json::to_writer(&mut *bytes, name);
+    bytes.push(b':');
+}
+
+/// Renders metadata and tells where its resource version belongs.
+fn put_metadata(bytes: &mut Vec<u8>, metadata: &Value) -> usize {
+    let mut hole = None;
+    let mut put_version = |bytes: &mut Vec<u8>| {
+        separate(bytes);
+        bytes.extend_from_slice(b"\"resourceVersion\":\"");
+        hole = Some(bytes.len());
+        bytes.push(b'"');
+    };
+    bytes.push(b'{');
+    let mut done = false;
+    for (name, value) in metadata.as_object().into_iter().flatten() {
+        if name == "resourceVersion" {
+            continue;
+        }
+        if !done && name.as_str() > "resourceVersion" {
+            put_version(bytes);
+            done = true;
+        }
+        separate(bytes);
+        put_name(bytes, name);
+        put(bytes, value);
+    }
+    if !done {
+        put_version(bytes);
+    }
+    bytes.push(b'}');
+    hole.unwrap_or_default()
+}
+
+impl Stored {
+    /// The object as a tree.
+    pub fn value(&self) -> Value {
+        // It was rendered from a tree.
+        serde_json::from_slice(&self.json).unwrap_or_default()
+    }
+
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(known, _)| &**known == name).map(|(_, value)| &**value)
+    }
+
+    /// `""` for cluster-scoped objects.
+    pub fn namespace(&self) -> &str {
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    pub fn name(&self) -> &str {
+        self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
+    }
+
+    /// The same object at another version: what watchers of a deletion see.
+    pub(super) fn at(&self, version: u64) -> Self {
+        let old = self.version.to_string().len();
+        let hole = self.hole as usize;
+        let (before, after) = self.json.split_at(hole.min(self.json.len()));
+        let digits = version.to_string();
+        let mut json = Vec::with_capacity(self.json.len() + digits.len());
+        json.extend_from_slice(before);
+        json.extend_from_slice(digits.as_bytes());
+        json.extend_from_slice(after.get(old..).unwrap_or_default());
+        Self {
+            key: self.key.clone(),
+            version,
+            json: json.into(),
+            hole: self.hole,
+            labels: self.labels.clone(),
+            owners: self.owners.clone(),
+        }
+    }
+
+    /// What a start finds in the log.
+    pub(super) fn recover(key: &str, version: u64, hole: u32, json: Bytes) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Head {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            labels: Option<std::collections::BTreeMap<Box<str>, Box<str>>>,
+            #[serde(default, rename = "ownerReferences")]
+            owners: Option<Vec<Owner>>,
+        }
+        #[derive(Deserialize)]
+        struct Owner {
+            #[serde(default)]
+            uid: Box<str>,
+        }
+        let head: Head = serde_json::from_slice(&json)?;
+        Ok(Self {
+            key: key.into(),
+            version,
+            hole,
+            labels: head.metadata.labels.unwrap_or_default().into_iter().collect(),
+            owners: head.metadata.owners.unwrap_or_default().into_iter().map(|owner| owner.uid).collect(),
+            json,
+        })
+    }
+
+    pub(super) fn hole(&self) -> u32 {
+        self.hole
+    }
+
+    /// What it takes on disk, roughly.
+    pub(super) fn weight(&self) -> u64 {
+        self.json.len() as u64 + self.key.len() as u64 + 48
+    }
+}

@@ -1,0 +1,94 @@
+//! The handshake: which cluster, and who.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use aro_base::chain;
+use aro_pki::Subject;
+use aro_web::Handshake;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{Acceptor, ServerConfig, WebPkiClientVerifier};
+use tokio::net::TcpStream;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::cluster::Cluster;
+use crate::clusters::Clusters;
+use crate::identity::user::User;
+use crate::service::ClusterService;
+
+/// Picks the cluster by the name the client asks for. Clients that ask for none get the default cluster.
+#[derive(Clone)]
+pub struct ByServerName {
+    pub clusters: Clusters,
+    pub default: Option<Arc<str>>,
+    pub max_body: usize,
+}
+
+/// Names every API server answers to inside its cluster.
+pub(crate) fn standard_names() -> Vec<String> {
+    ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+impl Handshake for ByServerName {
+    type Stream = TlsStream<TcpStream>;
+    type Service = ClusterService;
+
+    async fn shake(&self, stream: TcpStream, _peer: SocketAddr) -> io::Result<(Self::Stream, ClusterService)> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let name = hello.client_hello().server_name().map(str::to_owned);
+        let cluster = match &name {
+            Some(name) => self.clusters.by_host(name).or_else(|| {
+                standard_names().contains(name).then(|| self.fallback()).flatten()
+            }),
+            None => self.fallback(),
+        };
+        let Some(cluster) = cluster else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no cluster answers to {name:?}")));
+        };
+        let config = server_config(&self.clusters, &cluster).map_err(io::Error::other)?;
+        let stream = hello.into_stream(config).await?;
+        let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let peer = certificate.and_then(|der| Subject::of_certificate(der).ok()).map(user_of);
+        Ok((stream, ClusterService { cluster, peer: peer.map(Arc::new), max_body: self.max_body }))
+    }
+}
+
+impl ByServerName {
+    fn fallback(&self) -> Option<Arc<Cluster>> {
+        self.default.as_ref().and_then(|name| self.clusters.get(name))
+    }
+}
+
+/// The certificate's name is the user, its organizations are the groups.
+fn user_of(subject: Subject) -> User {
+    User::authenticated(subject.common_name, subject.organizations)
+}
+
+/// A cluster's side of TLS: its own certificate, and clients of its own authority or none.
+fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<ServerConfig>, String> {
+    if let Some(config) = cluster.tls.get() {
+        return Ok(config.clone());
+    }
+    let issued = cluster.keys.serving(clusters.server_names(cluster.name()), cluster.now());
+    let issued = issued.map_err(|error| chain(&error).to_string())?;
+    let authority = CertificateDer::from_pem_slice(cluster.keys.authority.certificate().as_bytes());
+    let authority = authority.map_err(|error| error.to_string())?;
+    let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes()).map_err(|error| error.to_string())?;
+    let key = PrivateKeyDer::from_pem_slice(issued.key.expose().as_bytes()).map_err(|error| error.to_string())?;
+    let mut roots = RootCertStore::empty();
+    roots.add(authority).map_err(|error| error.to_string())?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    let verifier = verifier.allow_unauthenticated().build().map_err(|error| error.to_string())?;
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?.with_client_cert_verifier(verifier);
+    let mut config = config.with_single_cert(vec![certificate], key).map_err(|error| error.to_string())?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(cluster.tls.get_or_init(|| Arc::new(config)).clone())
+}
