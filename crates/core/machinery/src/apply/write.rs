@@ -169,8 +169,8 @@ fn yield_fields(
     lost
 }
 
-/// Applies a configuration. `None`: nothing changes. The answer carries its `metadata.managedFields`; defaults and
-/// checks are still to come.
+/// Applies a configuration. `None`: nothing changes. The answer carries its `metadata.managedFields`; it is still to be
+/// coerced (it may hold nulls and amounts as the client wrote them), defaulted and checked.
 pub fn apply(live: Option<&Value>, config: &Value, cx: &Context<'_>) -> Result<Option<Value>, ApplyError> {
     check_config(config, cx)?;
     let live_object = live.unwrap_or(&NOTHING);
@@ -240,7 +240,7 @@ fn apply_over(
         None => None,
     };
     entries.push(entry.clone());
-    let mut new = prune(&merged, &entries, last.as_ref(), cx);
+    let new = prune(&merged, &entries, last.as_ref(), cx);
 
     let comparison = compare(live, &new, cx.typed);
     let lost = yield_fields(live, &new, &mut entries, &comparison, cx, |known| known.is_same_manager(&entry));
@@ -248,7 +248,6 @@ fn apply_over(
         return Err(ApplyError::Conflict(conflicts(lost)));
     }
     let changed = !same(live, &new);
-    drop_emptied(&mut new, &merged);
     if let Some(own) = entries.iter_mut().find(|known| known.is_same_manager(&entry)) {
         own.fields = own.fields.difference(&UNOWNED);
         if changed {
@@ -290,7 +289,8 @@ fn show_manager(entry: &Entry) -> String {
 }
 
 /// Takes out what the manager applied last time, does not apply now, and nobody else owns.
-/// A map or list that lost all it had is null in the answer: it is still there for those who own it.
+/// A map or list that lost all it had is null in the answer, as it is upstream: built-in types lose it when they are
+/// coerced, custom ones fail their checks unless they may be null.
 fn prune(merged: &Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
     let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return merged.clone() };
     let Some(typed) = cx.typed_of(&last.api_version) else { return merged.clone() };
@@ -320,17 +320,6 @@ fn prune(merged: &Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'
     let kept = with_named_fields(&of_object(&pruned, typed), kind);
     let all = with_named_fields(&of_object(merged, typed), kind);
     remove_items(merged, &all.difference(&kept).intersection(&last_fields), typed)
-}
-
-/// Takes out the nulls that pruning left, now that ownership is settled.
-fn drop_emptied(pruned: &mut Value, merged: &Value) {
-    let (Value::Object(members), Value::Object(before)) = (pruned, merged) else { return };
-    members.retain(|name, value| !value.is_null() || before.get(name).is_none_or(Value::is_null));
-    for (name, value) in members {
-        if let Some(before) = before.get(name) {
-            drop_emptied(value, before);
-        }
-    }
 }
 
 /// kubectl may take what its client-side apply said and nobody changed since.
