@@ -61,13 +61,7 @@ pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, String> {
         #[serde(default)]
         kind: Value,
     }
-    let malformed = |why: &str| {
-        let shown = match bytes {
-            [] => "<empty>".to_owned(),
-            bytes => show_bytes(bytes),
-        };
-        Err(format!("json parse error: {why} ({shown})"))
-    };
+    let malformed = |why: &str| Err(format!("json parse error: {why} ({})", summary(bytes)));
     let target = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     // A struct would be read out of an array too.
     let is_array = bytes.trim_ascii_start().starts_with(b"[");
@@ -104,16 +98,22 @@ pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, String> {
     }
 }
 
-/// Upstream shows a short body as text and others in hexadecimal, unless they look like JSON.
-fn show_bytes(bytes: &[u8]) -> String {
+/// The start of a body, as errors show it: as text when it looks like JSON, else in hexadecimal.
+pub fn summary(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    let mut text = String::from_utf8_lossy(bytes).trim().to_owned();
-    if !text.starts_with('{') {
-        text = bytes.iter().fold(String::new(), |mut out, byte| {
+    const MAX: usize = 30;
+    let start = bytes.get(..MAX).unwrap_or(bytes);
+    let mut text = match bytes.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().fold(String::new(), |mut out, byte| {
             // Writing to a String cannot fail.
             let _ = write!(out, "{byte:02x}");
             out
-        });
+        }),
+    };
+    if bytes.len() > MAX {
+        text.push_str(" ...");
     }
     text
 }
@@ -156,14 +156,19 @@ pub fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     Ok((value, paths(notes.into_inner().problems)))
 }
 
-/// Reads YAML (or JSON, which is YAML too), as [`parse`] reads JSON.
+/// Reads YAML (or JSON, which is YAML too), as [`parse`] reads JSON. The error starts with `yaml: line`; upstream puts
+/// `error converting YAML to JSON: ` before it in patches.
 pub fn parse_yaml(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     if bytes.trim_ascii_start().starts_with(b"{")
         && let Ok(parsed) = parse(bytes)
     {
         return Ok(parsed);
     }
-    yaml::parse(bytes)
+    let (value, duplicates) = yaml::parse(bytes)?;
+    // Once more as JSON, for the form of numbers.
+    let notes = RefCell::new(Notes::default());
+    let node = Node { typed: None, path: Path::Root, notes: &notes, duplicates: false };
+    Ok((node.deserialize(value).map_err(|error| error.to_string())?, duplicates))
 }
 
 fn paths(problems: Vec<Problem>) -> Vec<String> {

@@ -217,6 +217,19 @@ fn repeated_members_are_found_in_untyped_json() {
 }
 
 #[test]
+fn whole_numbers_are_integers() {
+    let (value, _) = parse(b"[1.0, 1e2, 1.5, 12345678901234567890, -0.0, 9223372036854775807]").unwrap();
+    assert_eq!(value, json!([1, 100, 1.5, 12_345_678_901_234_567_890_f64, 0, i64::MAX]));
+}
+
+#[test]
+fn bodies_are_shown_by_their_start() {
+    assert_eq!(summary(b""), "<empty>");
+    assert_eq!(summary(b"[]"), "5b5d");
+    assert_eq!(summary(&[b'{'; 31]), format!("{} ...", "{".repeat(30)));
+}
+
+#[test]
 fn yaml_is_read_as_kubernetes_does() {
     let (value, duplicates) =
         parse_yaml(b"a: yes\nb: 0644\nc: null\nd: \"yes\"\ne:\n- 1\n- x: 1.5\nf: 2020-01-01\n").unwrap();
@@ -227,7 +240,8 @@ fn yaml_is_read_as_kubernetes_does() {
     assert!(duplicates.is_empty());
     let (value, duplicates) = parse_yaml(b"a: 1\na: 2\n").unwrap();
     assert_eq!((value, duplicates), (json!({"a": 2}), vec!["a".to_owned()]));
-    assert!(parse_yaml(b"a: [").is_err());
+    assert_eq!(parse_yaml(b"a: 1\nb: [").unwrap_err(), "yaml: line 2: did not find expected node content");
+    assert_eq!(parse_yaml(b"a: 1e3\nb: 1.0\n").unwrap().0, json!({"a": 1000, "b": 1}));
     assert_eq!(parse_yaml(br#"{"a":1}"#).unwrap().0, json!({"a": 1}));
 }
 

@@ -141,7 +141,7 @@ impl<'t> Node<'_, 't, '_> {
     fn number(&self, number: Number) -> Value {
         match self.kind() {
             Kind::Any if self.is_quantity() => self.quantity(&number.to_string()),
-            Kind::Any | Kind::Number => Value::Number(number),
+            Kind::Any | Kind::Number => Value::Number(plain(number)),
             Kind::Integer | Kind::IntOrString => {
                 let narrow = self.kind() == Kind::IntOrString
                     || self.typed.is_some_and(|typed| typed.schema.format.as_deref() == Some("int32"));
@@ -336,6 +336,17 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
             }
         }
     }
+}
+
+/// A number in the form Go gives it: whole ones are integers, however written; too large ones lose digits.
+fn plain(number: Number) -> Number {
+    if number.is_i64() {
+        return number;
+    }
+    let float = number.as_f64().unwrap_or_default();
+    // Exact below this bound.
+    let whole = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
+    if whole { (float as i64).into() } else { Number::from_f64(float).unwrap_or(number) }
 }
 
 /// An object about whose members nothing is said.

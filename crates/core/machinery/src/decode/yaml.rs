@@ -23,8 +23,19 @@ fn read(bytes: &[u8], duplicate_keys: DuplicateKeyPolicy) -> Result<Value, serde
     serde_saphyr::from_slice_with_options(bytes, options)
 }
 
+/// In the words of Go's parser, where we know them.
 fn message(error: &serde_saphyr::Error) -> String {
-    format!("error converting YAML to JSON: yaml: {error}")
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let text = match text {
+        text if text.starts_with("unexpected character") => "found character that cannot start any token",
+        text if text.starts_with("unclosed") => "did not find expected node content",
+        text => text,
+    };
+    match error.location() {
+        Some(location) => format!("yaml: line {}: {text}", location.line()),
+        None => format!("yaml: {text}"),
+    }
 }
 
 fn duplicate(error: &serde_saphyr::Error) -> String {
