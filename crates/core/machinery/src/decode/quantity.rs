@@ -2,7 +2,6 @@
 
 const FORM: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const NUMBER: &str = "unable to parse numeric part of quantity";
 const SUFFIX: &str = "unable to parse quantity's suffix";
 
 /// Amounts are counted in billionths: the smallest unit there is.
@@ -12,15 +11,22 @@ const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
+/// The largest amount in binary units, in billionths.
+const MAX_BINARY: i128 = i64::MAX as i128 * 1_000_000_000;
+
 enum Format {
     Decimal,
     Exponent,
     Binary,
 }
 
-/// Rewrites an amount: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`. Amounts too large to count are left as they
-/// are. The error is upstream's text.
+/// Digits that are counted exactly without looking closer.
+const MAX_DIGITS: usize = 18;
+
+/// Rewrites an amount: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`. Amounts that are short enough already stay as
+/// they are written. The error is upstream's text.
 pub fn canonical(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
     if text.is_empty() {
         return Err(FORM);
     }
@@ -32,12 +38,39 @@ pub fn canonical(text: &str) -> Result<String, &'static str> {
     let (whole, rest) = split_digits(unsigned);
     let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
     check_suffix(suffix)?;
-    if whole.is_empty() && fraction.is_empty() && !suffix.is_empty() {
-        return Err(NUMBER);
-    }
     let (format, exponent) = interpret(suffix).ok_or(SUFFIX)?;
-    let Some(nanos) = count(whole, fraction, &format, exponent) else { return Ok(text.to_owned()) };
-    Ok(show(nanos, &format, negative))
+    let whole = whole.trim_start_matches('0');
+    if is_short(whole, fraction, &format, exponent) {
+        return Ok(text.to_owned());
+    }
+    Ok(match (count(whole, fraction, &format, exponent), format) {
+        (Some(nanos), Format::Binary) => show(nanos.min(MAX_BINARY), &Format::Binary, negative),
+        (None, Format::Binary) => show(MAX_BINARY, &Format::Binary, negative),
+        (Some(nanos), format) => show(nanos, &format, negative),
+        (None, _) => text.to_owned(),
+    })
+}
+
+/// Whether upstream would keep the text: nothing can be taken out of the digits, and the unit is a plain one.
+fn is_short(whole: &str, fraction: &str, format: &Format, exponent: i32) -> bool {
+    let digits = whole.len() + fraction.len();
+    let last_three = || whole.bytes().chain(fraction.bytes()).rev().take(3);
+    match format {
+        Format::Binary => {
+            let value: Option<u64> = whole.parse().ok();
+            // A tenth of the exponent counts three digits, roughly.
+            let room = 14 - i32::try_from(digits).unwrap_or(i32::MAX) - exponent * 3;
+            fraction.is_empty() && room >= 0 && value.is_some_and(|value| value % 8 != 0)
+        }
+        Format::Decimal | Format::Exponent => {
+            let scale = exponent.saturating_sub(i32::try_from(fraction.len()).unwrap_or(i32::MAX));
+            !whole.is_empty()
+                && digits <= MAX_DIGITS
+                && scale >= -NANO
+                && scale % 3 == 0
+                && !(digits >= 3 && last_three().all(|digit| digit == b'0'))
+        }
+    }
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -133,7 +166,14 @@ mod tests {
             ("1e3", "1e3"),
             ("1000e0", "1e3"),
             ("0.0000000001", "1n"),
-            ("1.", "1"),
+            ("1.", "1."),
+            ("1e+3", "1e+3"),
+            ("372.884831G", "372.884831G"),
+            ("+5", "+5"),
+            (" 1 ", "1"),
+            ("e3", "0"),
+            ("100Ei", "9223372036854775807"),
+            ("1100Mi", "1100Mi"),
             (".5", "500m"),
             ("1E", "1E"),
         ] {
@@ -143,9 +183,15 @@ mod tests {
 
     #[test]
     fn what_is_no_amount_is_refused_in_upstreams_words() {
-        for (text, error) in
-            [("", FORM), ("xx", FORM), ("true", FORM), ("1mm", SUFFIX), ("1Q", FORM), ("1 Gi", FORM)]
-        {
+        for (text, error) in [
+            ("", FORM),
+            ("xx", FORM),
+            ("true", FORM),
+            ("1mm", SUFFIX),
+            ("1Q", FORM),
+            ("1 Gi", FORM),
+            ("--1", SUFFIX),
+        ] {
             assert_eq!(canonical(text), Err(error), "{text}");
         }
     }
