@@ -20,6 +20,10 @@ pub enum Command {
     Up(UpArgs),
     /// Run the ARM front end alone.
     Frontend(RoleArgs),
+    /// Run embedded Kubernetes alone.
+    Kube(KubeArgs),
+    /// Print the kubeconfig of a cluster that `aro up` or `aro kube` runs.
+    Kubeconfig(KubeconfigArgs),
     /// Look at the configuration.
     Config(ConfigArgs),
     /// Bring the store's schema up to date.
@@ -82,6 +86,26 @@ pub struct RoleArgs {
     /// Once ready, write the bound addresses to this file, as JSON: `{"name": "address"}`.
     #[arg(long, value_name = "PATH")]
     pub endpoints_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct KubeArgs {
+    #[command(flatten)]
+    pub role: RoleArgs,
+    /// A cluster to run; made when it is not there yet. May be given many times. Short for `--set kube.clusters=…`.
+    #[arg(long = "cluster", value_name = "NAME")]
+    pub clusters: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct KubeconfigArgs {
+    /// The cluster's name; without one, a kubeconfig with all clusters is printed.
+    pub cluster: Option<String>,
+    #[command(flatten)]
+    pub sources: ConfigSources,
+    /// Where data lives. Short for `--set process.data_dir=…`.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

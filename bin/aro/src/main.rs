@@ -4,6 +4,7 @@
 mod cli;
 mod config;
 mod generate;
+mod kube;
 mod migrate;
 mod output;
 mod role;
@@ -36,6 +37,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Up(args) => up::run(args).await,
         Command::Frontend(args) => role::run(args, aro_app::RoleName::Frontend).await,
+        Command::Kube(args) => kube::run(args).await,
+        Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Config(args) => Ok(config::run(args)),
         Command::Migrate(args) => migrate::run(args).await,
         Command::Generate(args) => generate::run(&args),

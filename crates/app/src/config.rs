@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use aro_frontend::FrontendConfig;
+use aro_kube::KubeConfig;
 use aro_runtime::config::{Loaded, Schema, Sources};
 use aro_runtime::telemetry::TelemetryConfig;
 use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
@@ -65,6 +66,8 @@ pub struct AppConfig {
     pub admin: Checked<AdminConfig>,
     /// The document store.
     pub store: Checked<StoreConfig>,
+    /// Embedded Kubernetes.
+    pub kube: Checked<KubeConfig>,
     /// The ARM front end.
     pub frontend: Checked<FrontendConfig>,
 }
@@ -76,6 +79,7 @@ pub fn schema() -> Schema {
         .with::<TelemetryConfig>()
         .with::<AdminConfig>()
         .with::<StoreConfig>()
+        .with::<KubeConfig>()
         .with::<FrontendConfig>()
 }
 
@@ -92,6 +96,7 @@ impl AppConfig {
             telemetry: loaded.section()?,
             admin: loaded.section()?,
             store: loaded.section()?,
+            kube: loaded.section()?,
             frontend: loaded.section()?,
         })
     }

@@ -5,13 +5,15 @@ use aro_runtime::{BuildError, Checked, Fault, Role, Scope, TaskKind};
 /// A role by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleName {
+    /// Embedded Kubernetes.
+    Kube,
     /// The ARM front end.
     Frontend,
 }
 
 impl RoleName {
     /// Every role of a region.
-    pub const ALL: [Self; 1] = [Self::Frontend];
+    pub const ALL: [Self; 2] = [Self::Kube, Self::Frontend];
 }
 
 /// Builds a role and runs it in a scope of its own.

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_kube::Clusters;
 use aro_runtime::{Failure, Metrics, Readiness, Scope};
 use aro_store::SharedStore;
 use futures::future::select_all;
+use tokio::sync::watch;
 
 use crate::store::OpenStore;
 use crate::{DataDir, Endpoint, StopError};
@@ -20,6 +22,7 @@ pub struct RunningApp {
     pub(crate) store: OpenStore,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
+    pub(crate) kube: watch::Receiver<Option<Clusters>>,
     pub(crate) grace: Duration,
     /// Declared last: an ephemeral directory goes after everything that used it.
     pub(crate) data: DataDir,
@@ -49,6 +52,11 @@ impl RunningApp {
     /// The stack's readiness.
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
+    }
+
+    /// The clusters of embedded Kubernetes, when it runs here.
+    pub fn clusters(&self) -> Option<Clusters> {
+        self.kube.borrow().clone()
     }
 
     /// Where its data is.

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
+use aro_kube::{Clusters, Kube, KubePorts};
 use aro_runtime::{
     Component, Fault, Listener, Metrics, Phase, Readiness, Role as _, Scope, SystemClock, TaskKind,
 };
 use aro_store::SharedStore;
 use aro_web::admin::serve_admin;
+use tokio::sync::watch;
 
 use crate::roles::launch;
 use crate::store::OpenStore;
@@ -39,6 +41,7 @@ impl StartOptions {
 /// What is bound before anything else happens.
 struct Bound {
     admin: Listener,
+    kube: Option<Listener>,
     frontend: Option<Listener>,
 }
 
@@ -47,6 +50,7 @@ impl App {
     pub async fn start(config: AppConfig, options: StartOptions) -> Result<RunningApp, StartError> {
         let bound = Bound::bind(&config, &options.roles).await?;
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
+        let (started, kube) = watch::channel(None);
         let mut app = RunningApp {
             endpoints: Vec::new(),
             root: Scope::root("aro"),
@@ -54,10 +58,11 @@ impl App {
             store,
             metrics: Metrics::new(),
             readiness: Readiness::new(),
+            kube,
             grace: config.process.grace.get(),
             data: options.data,
         };
-        let started = match app.launch(&config, bound, options.clock) {
+        let started = match app.launch(&config, bound, options.clock, started) {
             Ok(()) => app.until_ready(&config).await,
             Err(error) => Err(error),
         };
@@ -74,18 +79,49 @@ impl App {
 
 impl Bound {
     async fn bind(config: &AppConfig, roles: &[RoleName]) -> Result<Self, StartError> {
+        let kube = if roles.contains(&RoleName::Kube) {
+            Some(Listener::bind(config.kube.listen, "kube.listen").await?)
+        } else {
+            None
+        };
         let frontend = if roles.contains(&RoleName::Frontend) {
             Some(Listener::bind(config.frontend.listen, "frontend.listen").await?)
         } else {
             None
         };
-        Ok(Self { admin: Listener::bind(config.admin.listen, "admin.listen").await?, frontend })
+        Ok(Self { admin: Listener::bind(config.admin.listen, "admin.listen").await?, kube, frontend })
     }
 }
 
 impl RunningApp {
-    fn launch(&mut self, config: &AppConfig, bound: Bound, clock: SharedClock) -> Result<(), StartError> {
+    fn launch(
+        &mut self,
+        config: &AppConfig,
+        bound: Bound,
+        clock: SharedClock,
+        started: watch::Sender<Option<Clusters>>,
+    ) -> Result<(), StartError> {
         watch_store(self.store.shared(), self.readiness.component("store"), &self.root);
+        if let Some(listener) = bound.kube {
+            self.endpoints.push(Endpoint {
+                name: Kube::NAME,
+                addr: listener.local_addr(),
+                scheme: "https",
+                about: "Kubernetes API servers, by TLS server name",
+            });
+            let ports = KubePorts {
+                listener,
+                dir: self.data.path().join("kube"),
+                // What goes with the process need not survive it.
+                flush: !matches!(self.data, DataDir::Ephemeral(_)),
+                clock: clock.clone(),
+                readiness: self.readiness.clone(),
+                started,
+            };
+            let scope = launch::<Kube>(&self.root, config.kube.clone(), ports)
+                .map_err(|source| StartError::Build { role: Kube::NAME, source })?;
+            self.roles.push(scope);
+        }
         if let Some(listener) = bound.frontend {
             self.endpoints.push(Endpoint {
                 name: Frontend::NAME,
