@@ -2,6 +2,7 @@
 
 mod generate;
 mod kube_types;
+mod kube_wire;
 mod layers;
 mod manifests;
 mod workspace;
@@ -29,6 +30,12 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Write the table of field numbers of Kubernetes' protobuf messages.
+    GenKubeWire {
+        /// `k8s.io` in a Go module cache.
+        #[arg(long)]
+        go: PathBuf,
+    },
     /// Write the tables of Kubernetes' built-in types from recorded answers of a real API server.
     GenKubeTypes {
         /// Where the recorded answers are.
@@ -54,6 +61,7 @@ fn run(command: Command) -> anyhow::Result<Vec<String>> {
     let root = workspace::root()?;
     match command {
         Command::CheckLayers => check_layers(&root),
+        Command::GenKubeWire { go } => kube_wire::run(&root, &go).map(|()| Vec::new()),
         Command::Gen { check } => {
             let mut complaints = generate::run(&root, check)?;
             // Writing the tables needs the recordings, so that has its own command.

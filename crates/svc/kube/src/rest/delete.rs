@@ -94,14 +94,13 @@ pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
     let body: Value = if call.body.is_empty() {
         Value::Null
     } else {
-        let parsed = if call.content_type() == "application/yaml" {
-            decode::parse_yaml(&call.body)
-        } else {
-            decode::parse(&call.body)
-        };
-        parsed.map_err(Status::bad_request)?.0
+        match call.content_type().as_str() {
+            object::PROTOBUF => object::from_protobuf(&call.body)?,
+            "application/yaml" => decode::parse_yaml(&call.body).map_err(Status::bad_request)?.0,
+            _ => decode::parse(&call.body).map_err(Status::bad_request)?.0,
+        }
     };
-    let mut policy = None;
+    let mut policy;
     if body.is_object() {
         options.grace_seconds = body.get("gracePeriodSeconds").and_then(Value::as_i64);
         policy = body.get("propagationPolicy").and_then(Value::as_str).map(str::to_owned);

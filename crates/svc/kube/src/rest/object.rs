@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use aro_kube_types::registry::builtin;
 use aro_machinery::apply::{self, Context, Set};
 use aro_machinery::decode::{self, Problem};
 use aro_machinery::status::{FieldError, Status};
@@ -21,6 +22,28 @@ pub enum Strictness {
     Ignore,
     Warn,
     Strict,
+}
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// Reads what Go clients send for built-in types.
+pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
+    let find = |api_version: &str, kind: &str| {
+        let gvk = aro_machinery::GroupVersion::parse(api_version)?.with_kind(kind);
+        let named = builtin().definition_name(&gvk).map(str::to_owned);
+        // Options are of the same type in every group.
+        Some(named.unwrap_or_else(|| format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")))
+    };
+    let decoded = aro_kube_wire::decode(bytes, find);
+    decoded.map(|decoded| decoded.object).map_err(|error| Status::bad_request(error.to_string()))
 }
 
 impl Call {
@@ -49,9 +72,10 @@ impl Call {
     pub fn read_body(&mut self) -> Result<Value, Status> {
         let strictness = self.strictness()?;
         let gvk = self.served.resource.gvk.clone();
-        let yaml = match self.content_type().as_str() {
-            "" | "application/json" => false,
-            "application/yaml" => true,
+        let form = match self.content_type().as_str() {
+            "" | "application/json" => Form::Json,
+            "application/yaml" => Form::Yaml,
+            PROTOBUF if self.served.custom.is_none() => Form::Protobuf,
             _ => return Err(unsupported_body()),
         };
         let unreadable = |problem: String| {
@@ -61,7 +85,9 @@ impl Call {
             ))
         };
         let body = self.body.clone();
-        let (mut object, mut problems) = if yaml {
+        let (mut object, mut problems) = if form == Form::Protobuf {
+            (from_protobuf(&body)?, Vec::new())
+        } else if form == Form::Yaml {
             let (value, duplicates) = decode::parse_yaml(&body).map_err(|problem| {
                 Status::bad_request(format!("error converting YAML to JSON: yaml: {problem}"))
             })?;
@@ -81,7 +107,7 @@ impl Call {
             return Err(Status::bad_request("the body of the request must be an object"));
         }
         check_kind(&mut object, &gvk)?;
-        self.admit_type(&mut object, &mut problems, yaml).map_err(unreadable)?;
+        self.admit_type(&mut object, &mut problems, form != Form::Json).map_err(unreadable)?;
         self.complain(strictness, &problems, unreadable)?;
         Ok(object)
     }
