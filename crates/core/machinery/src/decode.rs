@@ -7,6 +7,7 @@
 //! Invariants: names are case-sensitive; of repeated members the last counts; null is absent; decoding what was decoded
 //! changes nothing.
 
+mod named;
 mod names;
 pub mod quantity;
 mod scalar;

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Problem, names, quantity, scalar};
+use super::{Problem, named, names, quantity, scalar};
 use crate::schema::{Kind, Typed};
 
 /// Upstream reports no more than this.
@@ -76,14 +76,20 @@ impl Path<'_> {
         }
     }
 
+    /// The member this is, or is an item of.
+    fn field(&self) -> Option<&Self> {
+        match self {
+            Self::Field { .. } => Some(self),
+            Self::Index { parent, .. } => parent.field(),
+            Self::Root | Self::Key { .. } => None,
+        }
+    }
+
     /// The struct whose member this is or is inside of.
     fn owner(&self) -> Option<&str> {
         match self {
             Self::Root => None,
-            Self::Field { owner, name, .. } => {
-                // A scalar of an embedded struct belongs to that one.
-                Some(if *name == "name" { names::embedded(owner, name).unwrap_or(owner) } else { owner })
-            }
+            Self::Field { owner, .. } => Some(owner),
             Self::Key { parent, .. } | Self::Index { parent, .. } => parent.owner(),
         }
     }
@@ -130,12 +136,23 @@ impl<'t> Node<'_, 't, '_> {
         if self.is_quantity() {
             return self.fail(quantity::canonical("x").err().unwrap_or_default().to_owned());
         }
-        let target = self.typed.map_or_else(String::new, names::go_type);
+        let target = self.named_type().or_else(|| self.typed.map(names::go_type)).unwrap_or_default();
         let place = match self.path.owner() {
             Some(owner) => format!("Go struct field {owner}.{}", self.path.fields()),
             None => "Go value".to_owned(),
         };
         self.fail(format!("json: cannot unmarshal {found} into {place} of type {target}"))
+    }
+
+    /// The Go type, when it has a name that the schema does not know.
+    fn named_type(&self) -> Option<String> {
+        let Path::Field { owner, name, .. } = self.path.field()? else { return None };
+        let named = named::type_of(owner, name)?;
+        match (self.path, self.kind()) {
+            (Path::Field { .. }, Kind::Array) => Some(format!("[]{named}")),
+            (Path::Field { .. } | Path::Index { .. }, _) => Some(named.to_owned()),
+            _ => None,
+        }
     }
 
     fn number(&self, number: Number) -> Value {
