@@ -101,8 +101,12 @@ fn track(
     if !entries.is_empty() {
         yield_fields(live.unwrap_or(&NOTHING), new, &mut entries, &comparison, cx, |_| false);
     }
-    let taken = comparison.modified.union(&comparison.added);
-    let taken = taken.recursive_difference(cx.reset).difference(&UNOWNED);
+    let Comparison { added: mut taken, modified, .. } = comparison;
+    if !modified.is_empty() {
+        taken = taken.union(&modified);
+    }
+    taken.subtract_recursive(cx.reset);
+    taken.subtract(&UNOWNED);
     if !taken.is_empty() {
         let entry = cx.entry(Operation::Update, manager, taken);
         match entries.iter_mut().find(|known| known.is_same_manager(&entry)) {
@@ -160,10 +164,10 @@ fn yield_fields(
         let taken = entry.fields.intersection(&seen.modified.union(&seen.added));
         if !taken.is_empty() {
             let before = entry.clone();
-            entry.fields = entry.fields.difference(&taken);
+            entry.fields.subtract(&taken);
             lost.push((before, taken));
         }
-        entry.fields = entry.fields.difference(&seen.removed);
+        entry.fields.subtract(&seen.removed);
     }
     entries.retain(|entry| !entry.fields.is_empty());
     lost
@@ -228,7 +232,8 @@ fn apply_over(
     let mut entries = follow(entries, cx);
     let merged = merge(live, config, cx.typed)
         .map_err(|error| ApplyError::Internal(format!("failed to merge config: {error}")))?;
-    let fields = of_object(config, cx.typed).recursive_difference(cx.reset);
+    let mut fields = of_object(config, cx.typed);
+    fields.subtract_recursive(cx.reset);
     let mut entry = cx.entry(Operation::Apply, cx.manager, fields);
     entry.time = None;
     let last = match entries.iter().position(|known| known.is_same_manager(&entry)) {
@@ -249,7 +254,7 @@ fn apply_over(
     }
     let changed = !same(live, &new);
     if let Some(own) = entries.iter_mut().find(|known| known.is_same_manager(&entry)) {
-        own.fields = own.fields.difference(&UNOWNED);
+        own.fields.subtract(&UNOWNED);
         if changed {
             own.time = Some(cx.time.to_owned());
         }
