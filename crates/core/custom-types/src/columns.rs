@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cel::functions::strings::double;
+use crate::cel::functions::strings::shown_double as double;
 use crate::json_path::JsonPath;
 
 /// One column of a table: the name, or one of `additionalPrinterColumns`.
@@ -69,8 +69,9 @@ pub fn cell(object: &Value, column: &Column) -> Value {
         ("integer", Value::Number(number)) => {
             number.as_i64().or_else(|| number.as_f64().map(|f| f as i64)).into()
         }
-        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => (*value).clone(),
-        ("date", Value::String(_)) => (*value).clone(),
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) | ("date", Value::String(_)) => {
+            (*value).clone()
+        }
         ("string", value) => Value::String(text(value)),
         _ => Value::Null,
     }

@@ -5,7 +5,7 @@
 
 mod defaults;
 mod extensions;
-mod names;
+pub(crate) mod names;
 mod rules;
 mod schema;
 mod settle;
@@ -90,8 +90,19 @@ fn conversion(spec: &Value, errors: &mut Errors) {
                 let detail = "required when strategy is set to Webhook";
                 errors.required("spec.conversion.webhookClientConfig", detail);
             }
+            let url = webhook.pointer("/clientConfig/url").and_then(Value::as_str);
+            if let Some((scheme, _)) =
+                url.and_then(|url| url.split_once(':')).filter(|(scheme, _)| *scheme != "https")
+            {
+                let detail = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
+                errors.invalid("spec.conversion.webhookClientConfig.url", scheme, detail);
+            }
+            let known = |version: &Value| matches!(version.as_str(), Some("v1" | "v1beta1"));
+            let field = "spec.conversion.conversionReviewVersions";
             if reviews.is_empty() {
-                errors.required("spec.conversion.conversionReviewVersions", "");
+                errors.required(field, "");
+            } else if !reviews.iter().any(known) {
+                errors.invalid(field, reviews.to_vec(), "must include at least one of v1, v1beta1");
             }
         }
         "None" => {

@@ -41,11 +41,39 @@ impl GoRegex {
 
 /// Says what is wrong with an expression.
 pub(crate) fn check(source: &str) -> Result<(), String> {
-    regex_syntax::Parser::new().parse(&translate(source)).map(drop).map_err(|error| match error {
-        regex_syntax::Error::Parse(error) => error.kind().to_string(),
-        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+    let translated = translate(source);
+    regex_syntax::Parser::new().parse(&translated).map(drop).map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => go_problem(source, &translated, &error),
+        regex_syntax::Error::Translate(error) => {
+            let span = error.span();
+            let part = translated.get(span.start.offset..span.end.offset).unwrap_or_default();
+            format!("invalid character class range: `{part}`")
+        }
         other => other.to_string(),
     })
+}
+
+/// A problem in Go's words.
+fn go_problem(source: &str, translated: &str, error: &regex_syntax::ast::Error) -> String {
+    use regex_syntax::ast::ErrorKind as K;
+    let from = translated.get(error.span().start.offset..).unwrap_or_default();
+    let part = translated.get(error.span().start.offset..error.span().end.offset).unwrap_or_default();
+    match error.kind() {
+        K::ClassUnclosed => format!("missing closing ]: `{from}`"),
+        K::GroupUnclosed => format!("missing closing ): `{source}`"),
+        K::GroupUnopened => format!("unexpected ): `{source}`"),
+        K::RepetitionMissing => {
+            format!("missing argument to repetition operator: `{}`", from.get(..1).unwrap_or_default())
+        }
+        K::RepetitionCountInvalid | K::RepetitionCountUnclosed => format!("invalid repeat count: `{part}`"),
+        K::ClassRangeInvalid => format!("invalid character class range: `{part}`"),
+        K::EscapeUnexpectedEof => "trailing backslash at end of expression: ``".to_owned(),
+        K::EscapeUnrecognized => format!("invalid escape sequence: `{part}`"),
+        K::UnsupportedLookAround | K::FlagUnrecognized => {
+            format!("invalid or unsupported Perl syntax: `{}`", from.get(..3).unwrap_or(from))
+        }
+        other => other.to_string(),
+    }
 }
 
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {

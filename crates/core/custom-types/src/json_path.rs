@@ -129,11 +129,7 @@ fn closing(source: &str) -> Option<usize> {
         match (c, quote) {
             _ if std::mem::take(&mut escaped) => {}
             ('\\', _) => escaped = true,
-            (c, Some(open)) => {
-                if c == open {
-                    quote = None;
-                }
-            }
+            (c, Some(open)) if c == open => quote = None,
             ('\'' | '"', None) => quote = Some(c),
             ('[', None) => depth += 1,
             (']', None) if depth == 0 => return Some(at),

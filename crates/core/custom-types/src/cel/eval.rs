@@ -113,10 +113,6 @@ impl<'a, 'b> Machine<'a, 'b> {
             Expr::List(items) => self.list(items),
             Expr::Map(entries) => self.map(entries),
             Expr::Loop(looped) => self.run_loop(looped),
-            Expr::Bind(value, body) => {
-                let value = self.eval(value)?;
-                self.with(&[value], body)
-            }
             Expr::OptMap(of, body, flat) => match self.eval(of)? {
                 Val::Optional(None) => Ok(Val::Optional(None)),
                 Val::Optional(Some(value)) => {
@@ -134,7 +130,9 @@ impl<'a, 'b> Machine<'a, 'b> {
             },
             Expr::Call(function, args) => {
                 let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
-                self.budget.charge(args.iter().map(Val::weight).sum())?;
+                let weights = args.iter().map(Val::weight);
+                let cost = if function.compares_all { weights.product() } else { weights.sum() };
+                self.budget.charge(cost)?;
                 let value = (function.run)(&args)?;
                 self.budget.charge(value.weight())?;
                 Ok(value)
@@ -211,7 +209,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 break;
             }
         }
-        state.finish(range.is_list())
+        state.finish()
     }
 
     /// One turn. `true` ends the loop.
@@ -273,7 +271,7 @@ impl<'a> State<'a> {
         Self { kind, decided: false, error: None, count: 0, list: Vec::new(), map: Vec::new() }
     }
 
-    fn finish(self, _of_list: bool) -> Res<'a> {
+    fn finish(self) -> Res<'a> {
         match self.kind {
             LoopKind::All | LoopKind::Exists => {
                 let decisive = self.kind == LoopKind::Exists;

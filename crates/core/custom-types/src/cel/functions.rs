@@ -1,4 +1,4 @@
-//! The libraries that rules may call: CEL's standard ones, its string, list, set and math extensions, and Kubernetes'
+//! The libraries that rules may call: CEL's standard ones, its string, list and set extensions, and Kubernetes'
 //! own. A function is found by its name, by how it is called and by the number of its arguments; the types of the
 //! arguments are looked at when it runs.
 
@@ -23,6 +23,8 @@ use crate::cel::value::Val;
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
     pub(crate) run: Run,
+    /// Compares every member of one argument with every member of another.
+    pub(crate) compares_all: bool,
 }
 
 pub(crate) type Run = for<'a> fn(&[Val<'a>]) -> Res<'a>;
@@ -35,7 +37,7 @@ impl std::fmt::Debug for Function {
 
 /// Names before a dot that belong to a function's name.
 pub(crate) fn is_namespace(name: &str) -> bool {
-    matches!(name, "sets" | "math" | "optional" | "strings" | "ip" | "cidr" | "format" | "base64" | "lists")
+    matches!(name, "sets" | "optional" | "strings" | "ip" | "format" | "lists")
 }
 
 /// Finds a function. `member`: it is called on a receiver, which is not counted in `args`.
@@ -52,10 +54,9 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Function> {
         quantity::find,
         semver::find,
         named_formats::find,
-        arithmetic::find,
-        base64::find,
     ];
-    libraries.iter().find_map(|library| library(name, member, args)).map(|run| Function { run })
+    let run = libraries.iter().find_map(|library| library(name, member, args))?;
+    Some(Function { run, compares_all: name.starts_with("sets.") })
 }
 
 /// A failure for arguments of wrong types.

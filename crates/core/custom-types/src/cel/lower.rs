@@ -39,7 +39,6 @@ pub(crate) enum Expr {
     List(Vec<(Expr, bool)>),
     Map(Vec<(Expr, Expr, bool)>),
     Loop(Box<Loop>),
-    Bind(Box<Expr>, Box<Expr>),
     /// `optMap`, and with the flag `optFlatMap`.
     OptMap(Box<Expr>, Box<Expr>, bool),
     Matches(Box<Expr>, Arc<GoRegex>),
@@ -216,11 +215,8 @@ impl Scope {
 
     fn member_call(&mut self, target: &IdedExpr, name: &str, args: &[IdedExpr]) -> Lowered {
         if let Some(space) = qualified(target)
-            && !self.locals.iter().any(|local| *local == space)
+            && !self.locals.contains(&space)
         {
-            if (space.as_str(), name) == ("cel", "bind") {
-                return self.bind(args);
-            }
             let full = format!("{space}.{name}");
             if functions::is_namespace(&space) {
                 return self.function(&full, &full, None, args);
@@ -250,13 +246,6 @@ impl Scope {
         }
         let function = functions::find("matches", true, 1).ok_or("no matches function")?;
         Ok(Expr::Call(function, vec![text, self.lower(pattern)?]))
-    }
-
-    fn bind(&mut self, args: &[IdedExpr]) -> Lowered {
-        let [variable, value, body] = args else { return Err("cel.bind() takes three arguments".to_owned()) };
-        let value = self.boxed(value)?;
-        let body = self.with_locals(&[variable], body)?;
-        Ok(Expr::Bind(value, Box::new(body)))
     }
 
     fn with_locals(&mut self, variables: &[&IdedExpr], body: &IdedExpr) -> Lowered {

@@ -8,6 +8,7 @@ use aro_machinery::schema::{Kind, ListKind};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::cel::functions::named_formats::Named;
 use crate::cel::functions::net::Cidr;
 use crate::cel::functions::quantity::Quantity;
 use crate::cel::functions::semver::Semver;
@@ -41,7 +42,7 @@ pub(crate) enum Val<'a> {
     Quantity(Quantity),
     Semver(Rc<Semver>),
     /// A named format, such as `format.dns1123Label()`.
-    Format(Format),
+    Format(Named),
 }
 
 impl<'a> Val<'a> {

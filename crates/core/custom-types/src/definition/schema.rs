@@ -55,15 +55,12 @@ fn node(schema: &Value, place: &str, level: Level, in_metadata: bool, errors: &m
         let in_metadata = in_metadata || (level == Level::Root && name == "metadata");
         node(property, &below, Level::Field, in_metadata, errors);
     }
-    match schema.get("additionalProperties") {
-        Some(additional @ Value::Object(_)) => {
-            node(additional, &format!("{place}.additionalProperties"), Level::Field, in_metadata, errors);
-        }
-        Some(_) | None => {}
+    if let Some(additional @ Value::Object(_)) = schema.get("additionalProperties") {
+        node(additional, &format!("{place}.additionalProperties"), Level::Field, in_metadata, errors);
     }
     match schema.get("items") {
         Some(items @ Value::Object(_)) => {
-            node(items, &format!("{place}.items"), Level::Item, in_metadata, errors)
+            node(items, &format!("{place}.items"), Level::Item, in_metadata, errors);
         }
         Some(Value::Array(_)) => {
             errors.forbidden(format!("{place}.items"), "items must be a schema object and not an array");
@@ -72,7 +69,7 @@ fn node(schema: &Value, place: &str, level: Level, in_metadata: bool, errors: &m
     }
     for key in ["allOf", "anyOf", "oneOf"] {
         for (index, value) in list(schema, key).iter().enumerate() {
-            let int_or_string = flag(schema, "x-kubernetes-int-or-string") && is_int_or_string(schema, key);
+            let int_or_string = is_int_or_string(schema, key);
             nested(value, &format!("{place}.{key}[{index}]"), int_or_string, errors);
         }
     }
@@ -116,8 +113,9 @@ fn unsupported(schema: &Value, place: &str, errors: &mut Errors) {
 fn check_type(schema: &Value, place: &str, level: Level, errors: &mut Errors) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let field = format!("{place}.type");
-    let free =
-        flag(schema, "x-kubernetes-int-or-string") || flag(schema, "x-kubernetes-preserve-unknown-fields");
+    let free = flag(schema, "x-kubernetes-int-or-string")
+        || flag(schema, "x-kubernetes-preserve-unknown-fields")
+        || is_set(schema, "$ref");
     match (text(schema, "type"), level) {
         ("", Level::Root) => errors.required(field, "must not be empty at the root"),
         ("", _) if free => {}
@@ -140,9 +138,11 @@ fn restrictions(schema: &Value, place: &str, errors: &mut Errors) {
             let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
             errors.required(format!("{place}.properties"), detail);
         }
-        if kind != "object" && !kind.is_empty() {
-            let detail = "must be object if x-kubernetes-embedded-resource is true";
-            errors.invalid(format!("{place}.type"), kind, detail);
+        let detail = "must be object if x-kubernetes-embedded-resource is true";
+        match kind {
+            "object" => {}
+            "" => errors.required(format!("{place}.type"), detail),
+            _ => errors.invalid(format!("{place}.type"), kind, detail),
         }
     }
     if is_set(schema, "x-kubernetes-map-type") {
@@ -178,6 +178,10 @@ fn list_semantics(schema: &Value, place: &str, errors: &mut Errors) {
         }
     }
     let items = schema.get("items").unwrap_or(&Value::Null);
+    if matches!(list_type, "set" | "map") && flag(items, "nullable") {
+        let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
+        errors.forbidden(format!("{place}.items.nullable"), &detail);
+    }
     match list_type {
         "set" => set_items(items, &format!("{place}.items"), errors),
         "map" if keys.is_empty() => {
@@ -222,6 +226,10 @@ fn map_items(items: &Value, keys: &[Value], place: &str, keys_field: &str, error
             let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
             errors.invalid(format!("{field}.type"), text(property, "type"), detail);
         }
+        if flag(property, "nullable") {
+            let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+            errors.forbidden(format!("{field}.nullable"), detail);
+        }
         let required = list(items, "required").iter().any(|required| required.as_str() == Some(name));
         if !required && !is_set(property, "default") {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
@@ -237,7 +245,8 @@ fn map_items(items: &Value, keys: &[Value], place: &str, keys_field: &str, error
 fn nested(schema: &Value, place: &str, int_or_string: bool, errors: &mut Errors) {
     const EMPTY: &str = "must be empty to be structural";
     for key in ["type", "description", "title"] {
-        if !text(schema, key).is_empty() && !(key == "type" && int_or_string) {
+        let allowed = key == "type" && int_or_string;
+        if !allowed && !text(schema, key).is_empty() {
             errors.forbidden(format!("{place}.{key}"), EMPTY);
         }
     }
@@ -302,7 +311,7 @@ fn default(schema: &Value, place: &str, in_metadata: bool, errors: &mut Errors) 
     let root = Compiler::default().compile(&compiled, &mut Vec::new());
     for mut error in validate::validate(&root, &filled, None) {
         if error.field != validate::NOWHERE {
-            let separator = if error.field.is_empty() || error.field.starts_with('[') { "" } else { "." };
+            let separator = if error.field.is_empty() { "" } else { "." };
             error.field = format!("{field}{separator}{}", error.field);
         }
         errors.push(error);

@@ -26,7 +26,7 @@ pub fn settle(crd: &Value, others: &[&Value], now: &str) -> Value {
     match &conflict {
         Some((reason, message)) => conditions.set("NamesAccepted", &State("False", reason, message.clone())),
         None => {
-            conditions.set("NamesAccepted", &State("True", "NoConflicts", "no conflicts found".to_owned()))
+            conditions.set("NamesAccepted", &State("True", "NoConflicts", "no conflicts found".to_owned()));
         }
     }
     if !was_established {

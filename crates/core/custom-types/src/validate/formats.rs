@@ -62,9 +62,6 @@ formats! {
     Uuid5 "uuid5",
     Dns1123Label "k8s-short-name",
     Dns1123Subdomain "k8s-long-name",
-    Dns1035Label "dns1035Label",
-    QualifiedName "qualifiedName",
-    LabelValue "labelValue",
 }
 
 impl Format {
@@ -100,12 +97,6 @@ impl Format {
             Self::Uuid5 => is_uuid(text, Some('5')),
             Self::Dns1123Label => is_dns_label(text),
             Self::Dns1123Subdomain => is_dns_subdomain(text),
-            Self::Dns1035Label => is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase()),
-            Self::QualifiedName => {
-                let (prefix, name) = text.split_once('/').map_or((None, text), |(p, name)| (Some(p), name));
-                prefix.is_none_or(is_dns_subdomain) && !name.is_empty() && is_label_value(name)
-            }
-            Self::LabelValue => is_label_value(text),
         }
     }
 }
@@ -162,7 +153,7 @@ pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
-fn is_label_value(text: &str) -> bool {
+pub(crate) fn is_label_value(text: &str) -> bool {
     let edge = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
     bytes.len() <= 63
@@ -277,7 +268,7 @@ fn isbn13(text: &str) -> bool {
     let digits = digits(text);
     let sum: u32 =
         digits.iter().enumerate().map(|(at, digit)| if at % 2 == 0 { *digit } else { 3 * digit }).sum();
-    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum % 10 == 0
+    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum.is_multiple_of(10)
 }
 
 fn luhn(text: &str) -> bool {
@@ -288,7 +279,7 @@ fn luhn(text: &str) -> bool {
         (true, twice) => twice,
     };
     let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
-    (12..=19).contains(&digits.len()) && digits.iter().all(|digit| *digit < 10) && sum % 10 == 0
+    (12..=19).contains(&digits.len()) && digits.iter().all(|digit| *digit < 10) && sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

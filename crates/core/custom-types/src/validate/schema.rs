@@ -7,7 +7,7 @@ use aro_machinery::FieldError;
 use aro_machinery::schema::Kind;
 use serde_json::{Map, Value};
 
-use crate::cel::functions::strings::double;
+use crate::cel::functions::strings::shown_double as double;
 use crate::node::{Checks, Node};
 use crate::validate::formats::Format;
 use crate::validate::{NOWHERE, Path, old_item};

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests
+
 //! Helpers: definitions out of small schemas, and the real ones when they are at hand.
 #![allow(dead_code)] // each test binary uses a part
 
@@ -56,7 +58,7 @@ pub fn real_definitions() -> Vec<(String, Value)> {
         let Ok(files) = std::fs::read_dir(root.join(folder)) else { continue };
         for file in files.flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".yaml") {
+            if file.path().extension().is_some_and(|extension| extension == "yaml") {
                 let text = std::fs::read_to_string(file.path()).unwrap();
                 found.push((name, serde_saphyr::from_str(&text).unwrap()));
             }

@@ -1,54 +1,11 @@
-//! Arithmetic on numbers, times, strings and lists, and the math extension.
+//! Arithmetic on numbers, times, strings and lists.
 
 use std::rc::Rc;
 
 use crate::cel::eval::{Res, no_overload};
-use crate::cel::functions::{Run, fail, time, wrong};
+use crate::cel::functions::{fail, time};
 use crate::cel::lower::Operator;
 use crate::cel::value::Val;
-
-pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
-    Some(match (name, member, args) {
-        ("math.greatest", false, 1..) => |args| extreme("math.greatest", args, std::cmp::Ordering::Greater),
-        ("math.least", false, 1..) => |args| extreme("math.least", args, std::cmp::Ordering::Less),
-        ("math.abs", false, 1) => |args| match args {
-            [Val::Int(a)] => a.checked_abs().map_or_else(overflow, |a| Ok(Val::Int(a))),
-            [Val::Double(a)] => Ok(Val::Double(a.abs())),
-            [Val::Uint(a)] => Ok(Val::Uint(*a)),
-            _ => wrong("math.abs", args),
-        },
-        ("math.ceil", false, 1) => |args| match args {
-            [Val::Double(a)] => Ok(Val::Double(a.ceil())),
-            _ => wrong("math.ceil", args),
-        },
-        ("math.floor", false, 1) => |args| match args {
-            [Val::Double(a)] => Ok(Val::Double(a.floor())),
-            _ => wrong("math.floor", args),
-        },
-        ("math.round", false, 1) => |args| match args {
-            [Val::Double(a)] => Ok(Val::Double(a.round())),
-            _ => wrong("math.round", args),
-        },
-        _ => return None,
-    })
-}
-
-fn extreme<'a>(name: &str, args: &[Val<'a>], wanted: std::cmp::Ordering) -> Res<'a> {
-    let values: Vec<Val<'a>> = match args {
-        [only] if only.is_list() => only.items().into_iter().flatten().collect(),
-        _ => args.to_vec(),
-    };
-    let mut values = values.into_iter();
-    let Some(mut best) = values.next() else { return fail(format!("{name}() on an empty list")) };
-    for value in values {
-        match value.compare(&best) {
-            Some(order) if order == wanted => best = value,
-            Some(_) => {}
-            None => return wrong(name, args),
-        }
-    }
-    Ok(best)
-}
 
 fn overflow<'a>() -> Res<'a> {
     fail("integer overflow")

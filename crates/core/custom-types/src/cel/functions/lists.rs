@@ -1,11 +1,16 @@
-//! Kubernetes' list functions, and `join`, `flatten`, `slice`, `distinct`, `sort`, `reverse` and `lists.range`.
+//! Kubernetes' list functions, and `join`, `flatten`, `slice`, `distinct`, `sort`, `reverse`, `first`, `last` and
+//! `lists.range`.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use crate::cel::eval::{Failure, Res};
 use crate::cel::functions::{Run, arithmetic, fail, strings, wrong};
 use crate::cel::lower::Operator;
 use crate::cel::value::Val;
+
+/// Members of a list that a function makes or compares pairwise, at most.
+const MAX_MADE: usize = 1000;
 
 pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
     Some(match (name, member, args) {
@@ -51,15 +56,27 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
         ("distinct", true, 0) => |args| {
             let mut distinct: Vec<Val<'_>> = Vec::new();
             for item in items("distinct", args)? {
+                if distinct.len() > MAX_MADE {
+                    return Err(Failure::Exhausted);
+                }
                 if !distinct.iter().any(|known| known.equals(&item)) {
                     distinct.push(item);
                 }
             }
             Ok(Val::list(distinct))
         },
-        ("reverse", true, 0) => |args| match args {
-            [Val::Str(text)] => Ok(Val::string(text.chars().rev().collect::<String>())),
-            _ => items("reverse", args).map(|items| Val::list(items.into_iter().rev().collect())),
+        ("reverse", true, 0) => {
+            |args| items("reverse", args).map(|items| Val::list(items.into_iter().rev().collect()))
+        }
+        ("first", true, 0) => |args| Ok(Val::Optional(items("first", args)?.into_iter().next().map(Rc::new))),
+        ("last", true, 0) => |args| Ok(Val::Optional(items("last", args)?.pop().map(Rc::new))),
+        ("lists.range", false, 1) => |args| match args {
+            [Val::Int(count)] if usize::try_from(*count).is_ok_and(|count| count <= MAX_MADE) => {
+                Ok(Val::list((0..*count).map(Val::Int).collect()))
+            }
+            [Val::Int(count)] if *count < 0 => Ok(Val::list(Vec::new())),
+            [Val::Int(_)] => Err(Failure::Exhausted),
+            _ => wrong("lists.range", args),
         },
         ("sort", true, 0) => |args| {
             let mut items = items("sort", args)?;

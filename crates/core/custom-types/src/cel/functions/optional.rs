@@ -39,10 +39,9 @@ fn is_zero(value: &Val<'_>) -> bool {
     match value {
         Val::Null => true,
         Val::Bool(b) => !b,
-        Val::Int(a) => *a == 0,
+        Val::Int(a) | Val::Duration(a) => *a == 0,
         Val::Uint(a) => *a == 0,
         Val::Double(a) => *a == 0.0,
-        Val::Duration(a) => *a == 0,
         Val::Optional(value) => value.is_none(),
         other => other.size() == Some(0),
     }

@@ -25,7 +25,8 @@ impl Quantity {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        // A lone sign is zero, as upstream has it.
+        if text.is_empty() || fraction.contains('.') || (number.is_empty() && !suffix.is_empty()) {
             return None;
         }
         let (factor, shift) = suffix_of(suffix)?;
@@ -103,10 +104,6 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
             }
             _ => wrong("quantity", args),
         },
-        ("sign", true, 0) => |args| match args {
-            [Val::Quantity(q)] => Ok(Val::Int(q.nanos.signum() as i64)),
-            _ => wrong("sign", args),
-        },
         ("isInteger", true, 0) => |args| match args {
             [Val::Quantity(q)] => Ok(Val::Bool(q.integer().is_some())),
             _ => wrong("isInteger", args),
@@ -139,7 +136,7 @@ mod tests {
         assert_eq!(q("1.5k"), q("15e2"));
         assert_eq!(q("-1").compare(&q("1n")), Ordering::Less);
         assert_eq!(q("0.0000000001"), q("1n"));
-        for bad in ["", "a", "1.2.3", "1Qi", "+", "1 "] {
+        for bad in ["", "a", "1.2.3", "1Qi", "+k", "1 "] {
             assert_eq!(Quantity::parse(bad), None, "{bad}");
         }
     }

@@ -89,8 +89,9 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
 }
 
 fn regex(pattern: &str) -> Result<regex::Regex, crate::cel::eval::Failure> {
-    go_regex::compile(pattern)
-        .map_err(|_| crate::cel::eval::Failure::Error(format!("error parsing regexp: `{pattern}`")))
+    let failure = |problem| crate::cel::eval::Failure::Error(format!("error parsing regexp: {problem}"));
+    go_regex::check(pattern).map_err(failure)?;
+    go_regex::compile(pattern).map_err(failure)
 }
 
 fn find_all<'a>(args: &[Val<'a>]) -> Res<'a> {
@@ -112,9 +113,8 @@ pub(crate) fn index_of<'a>(args: &[Val<'a>]) -> Res<'a> {
         [Val::Str(text), Val::Str(part), Val::Int(from)] => (text, part, *from),
         _ => return wrong("indexOf", args),
     };
-    let Some(start) = usize::try_from(from).ok().and_then(|from| offset(text, from)) else {
-        return fail(format!("index out of range: {from}"));
-    };
+    let Ok(start) = usize::try_from(from) else { return fail(format!("index out of range: {from}")) };
+    let Some(start) = offset(text, start) else { return Ok(Val::Int(-1)) };
     let at = text[start..].find(part.as_ref()).map(|at| text[..start + at].chars().count());
     Ok(Val::Int(at.map_or(-1, |at| at as i64)))
 }
@@ -224,8 +224,18 @@ pub(crate) fn plain(value: &Val<'_>) -> String {
     }
 }
 
-/// Shortest form, as Go's `%v` writes floats.
-pub(crate) fn double(value: f64) -> String {
+/// Shortest form, as `string()` writes floats.
+fn double(value: f64) -> String {
+    shortest(value, 1e6)
+}
+
+/// Shortest form, as messages show floats.
+pub(crate) fn shown_double(value: f64) -> String {
+    shortest(value, 1e21)
+}
+
+/// Shortest form; from the bound on with an exponent.
+fn shortest(value: f64, bound: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
@@ -233,7 +243,7 @@ pub(crate) fn double(value: f64) -> String {
         return if value > 0.0 { "+Inf".to_owned() } else { "-Inf".to_owned() };
     }
     let magnitude = value.abs();
-    if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
+    if magnitude != 0.0 && !(1e-4..bound).contains(&magnitude) {
         let text = format!("{value:e}");
         // Go writes at least two digits of exponent, with its sign.
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -65,7 +65,7 @@ pub(crate) fn duration(text: &str) -> Option<i64> {
         }
         match number.split_once('.') {
             None => {
-                whole = whole.checked_add(number.parse::<i128>().ok()?.checked_mul(i128::from(scale))?)?
+                whole = whole.checked_add(number.parse::<i128>().ok()?.checked_mul(i128::from(scale))?)?;
             }
             Some(_) => total += number.parse::<f64>().ok()? * scale as f64,
         }

@@ -56,12 +56,11 @@ fn clause(verb: char, precision: Option<usize>, value: &Val<'_>) -> Option<Strin
         ('d', Val::Int(_) | Val::Uint(_)) => plain(value),
         ('d' | 'f', Val::Double(a)) if !a.is_finite() => super::double(*a),
         ('f', Val::Double(a)) => format!("{a:.precision$}"),
-        ('f', Val::Int(a)) => format!("{a}.{:0<precision$}", ""),
         ('e', Val::Double(a)) => {
             let text = format!("{a:.precision$e}");
             let (mantissa, exponent) = text.split_once('e')?;
-            let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
-            format!("{mantissa}e{sign}{digits:0>2}")
+            let (sign, digits) = exponent.strip_prefix('-').map_or(("", exponent), |digits| ("⁻", digits));
+            format!("{mantissa}×10{sign}{}", superscript(&format!("{digits:0>2}")))
         }
         ('b', Val::Bool(b)) => u8::from(*b).to_string(),
         ('b' | 'o' | 'x' | 'X', Val::Int(a)) => {
@@ -73,6 +72,16 @@ fn clause(verb: char, precision: Option<usize>, value: &Val<'_>) -> Option<Strin
         ('x' | 'X', Val::Bytes(bytes)) => hexadecimal(verb, bytes),
         _ => return None,
     })
+}
+
+/// Upstream writes powers of ten as people do.
+fn superscript(digits: &str) -> String {
+    const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    digits
+        .chars()
+        .filter_map(|c| c.to_digit(10))
+        .filter_map(|digit| SUPERSCRIPTS.get(digit as usize))
+        .collect()
 }
 
 fn radix(verb: char, value: u64) -> String {
@@ -95,12 +104,21 @@ fn hexadecimal(verb: char, bytes: &[u8]) -> String {
 /// Lists and maps, as `%s` writes them.
 pub(crate) fn nested(value: &Val<'_>) -> String {
     if let Some(items) = value.items() {
-        let items: Vec<_> = items.map(|item| plain(&item)).collect();
+        let items: Vec<_> = items.map(|item| member(&item)).collect();
         return format!("[{}]", items.join(", "));
     }
     let Some(entries) = value.entries() else { return value.type_name().to_owned() };
     let mut entries: Vec<_> =
-        entries.iter().map(|(key, value)| format!("{}: {}", plain(key), plain(value))).collect();
+        entries.iter().map(|(key, value)| format!("{}:{}", member(key), member(value))).collect();
     entries.sort();
     format!("{{{}}}", entries.join(", "))
+}
+
+/// Inside of lists and maps, strings are quoted and floats have six digits.
+fn member(value: &Val<'_>) -> String {
+    match value {
+        Val::Str(text) => aro_machinery::status::go_quote(text),
+        Val::Double(a) if a.is_finite() => format!("{a:.6}"),
+        other => plain(other),
+    }
 }
