@@ -13,6 +13,7 @@ pub fn prepare_create(gvk: &GroupVersionKind, object: &mut Object) {
         }
         ("", "Namespace") => namespace_finalizer(object),
         ("", "ServiceAccount") => secret_names(object),
+        ("", "Service") => first_cluster_ip(object),
         ("apps", "DaemonSet") => set_annotation(object, TEMPLATE_GENERATION, "1"),
         ("batch", "Job") => job_selector(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
@@ -41,7 +42,10 @@ pub fn prepare_update(gvk: &GroupVersionKind, subresource: &str, new: &mut Objec
         }
         ("", "Namespace", "finalize") => put_back(new, old, "status"),
         ("", "ServiceAccount", "") => secret_names(new),
-        ("", "Service", "") => service_type_change(new, old),
+        ("", "Service", "") => {
+            keep_allocated(new, old);
+            service_type_change(new, old);
+        }
         ("apps", "DaemonSet", "") => {
             let template =
                 |object: &Object| member(object, "spec").and_then(|spec| spec.get("template")).cloned();
@@ -163,6 +167,61 @@ fn only_conditions(new: &mut Object, old: &Object) {
         Some(conditions) => status.insert("conditions".to_owned(), conditions),
         None => status.remove("conditions"),
     };
+}
+
+/// The older name of the first address. Clients know one of the two.
+fn first_cluster_ip(service: &mut Object) {
+    let Some(Value::Object(spec)) = service.get_mut("spec") else { return };
+    let ip = spec.get("clusterIP").filter(|ip| *ip != "").cloned();
+    match (ip, spec.get("clusterIPs").and_then(Value::as_array).is_some_and(|ips| !ips.is_empty())) {
+        (Some(ip), false) => {
+            spec.insert("clusterIPs".to_owned(), Value::Array(vec![ip]));
+        }
+        (None, true) => {
+            let first = spec["clusterIPs"].get(0).cloned().unwrap_or_default();
+            spec.insert("clusterIP".to_owned(), first);
+        }
+        _ => {}
+    }
+}
+
+/// What was allocated stays when a client sends an object without it; a new address is one for both names.
+fn keep_allocated(new: &mut Object, old: &Object) {
+    let (Some(Value::Object(spec)), Some(before)) = (new.get_mut("spec"), member(old, "spec")) else {
+        return;
+    };
+    let text =
+        |spec: &Object, key: &str| spec.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (now, was) = (text(spec, "clusterIP"), text(before, "clusterIP"));
+    let uses_ip = |spec: &Object| text(spec, "type") != "ExternalName";
+    if uses_ip(spec) && uses_ip(before) {
+        if now.is_empty() && spec.get("clusterIPs").is_none_or(|ips| Some(ips) == before.get("clusterIPs")) {
+            put_back(spec, before, "clusterIP");
+            put_back(spec, before, "clusterIPs");
+        } else if now != was && spec.get("clusterIPs") == before.get("clusterIPs") {
+            spec.insert("clusterIPs".to_owned(), Value::Array(vec![now.into()]));
+        }
+        for key in ["ipFamilies", "ipFamilyPolicy"] {
+            if !spec.contains_key(key) {
+                put_back(spec, before, key);
+            }
+        }
+    }
+    let uses_ports = |spec: &Object| matches!(&*text(spec, "type"), "NodePort" | "LoadBalancer");
+    if !uses_ports(spec) || !uses_ports(before) {
+        return;
+    }
+    let known = before.get("ports").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let Some(Value::Array(ports)) = spec.get_mut("ports") else { return };
+    for port in
+        ports.iter_mut().filter_map(Value::as_object_mut).filter(|port| !port.contains_key("nodePort"))
+    {
+        let same =
+            |of: &&Value| of.get("port") == port.get("port") && of.get("protocol") == port.get("protocol");
+        if let Some(number) = known.iter().find(same).and_then(|of| of.get("nodePort")) {
+            port.insert("nodePort".to_owned(), number.clone());
+        }
+    }
 }
 
 /// Drops what a Service of another type had, as long as the client did not touch it.
