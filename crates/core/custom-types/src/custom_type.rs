@@ -209,7 +209,7 @@ impl CustomType {
     /// Everything that is wrong with an object, in upstream's order. With `old`, what was wrong before and did not
     /// change is tolerated, and transition rules run.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        validate::validate(&self.root, new, old)
+        validate::validate(&self.root, self.scale.as_ref(), new, old)
     }
 
     /// Rules that are not enforced.

@@ -110,6 +110,9 @@ impl Pruner<'_> {
             Value::Object(members) => {
                 for (name, value) in members.iter_mut() {
                     if schema.embedded_resource && !root && name == "metadata" {
+                        if value.is_null() {
+                            *value = Value::Object(Map::new());
+                        }
                         path.member(name, |path| self.metadata(value, path));
                         continue;
                     }
@@ -119,9 +122,6 @@ impl Pruner<'_> {
                         _ => continue,
                     };
                     path.member(name, |path| self.embedded(value, below, path, false));
-                }
-                if schema.embedded_resource && !root && members.get("metadata").is_some_and(Value::is_null) {
-                    members.remove("metadata");
                 }
             }
             Value::Array(items) => {
@@ -196,7 +196,7 @@ fn is_empty(value: &Value) -> bool {
 fn drop_nulls(value: &mut Value, schema: &Schema, root: bool) {
     match value {
         Value::Object(members) => members.retain(|name, value| {
-            if root && META.contains(&name.as_str()) {
+            if (root || schema.embedded_resource) && META.contains(&name.as_str()) {
                 return true;
             }
             let below = match (schema.properties.get(name), &schema.additional) {

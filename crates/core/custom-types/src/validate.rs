@@ -1,17 +1,19 @@
 //! Everything that can be wrong with an object, with upstream's texts.
 //!
-//! Order, as upstream's: the schema, embedded objects, lists that are sets or maps, and at last the rules, which are
+//! Order, as upstream's: the schema, what the scale subresource reads, embedded objects, lists that are sets or maps, and at last the rules, which are
 //! left out when the object is so broken that they could not be trusted.
 
 pub(crate) mod embedded;
 pub(crate) mod formats;
 pub(crate) mod lists;
 pub(crate) mod rules;
+pub(crate) mod scale;
 pub(crate) mod schema;
 
 use aro_machinery::{FieldError, FieldErrorKind};
 use serde_json::Value;
 
+use crate::custom_type::ScalePaths;
 use crate::node::Node;
 
 /// How messages name the place of an error that has none.
@@ -19,8 +21,16 @@ pub(crate) const NOWHERE: &str = "<nil>";
 
 const NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn validate(
+    root: &Node,
+    scale: Option<&ScalePaths>,
+    new: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let mut errors = schema::validate(root, new, old);
+    if let Some(scale) = scale {
+        scale::validate(scale, new, &mut errors);
+    }
     if root.below.embedded {
         embedded::validate(root, new, &mut errors);
     }

@@ -14,7 +14,7 @@ pub(super) const APPROVED: &str = "api-approved.kubernetes.io";
 /// Why a text is no DNS-1035 label.
 pub(crate) fn label_problem(label: &str) -> Option<String> {
     if label.len() > 63 {
-        return Some("must be no more than 63 bytes".to_owned());
+        return Some("must be no more than 63 characters".to_owned());
     }
     let sound = is_dns_label(label) && label.starts_with(|c: char| c.is_ascii_lowercase());
     (!sound).then(|| DNS_1035.to_owned())

@@ -309,7 +309,7 @@ fn default(schema: &Value, place: &str, in_metadata: bool, errors: &mut Errors) 
     let mut filled = default.clone();
     crate::defaults::apply(&mut filled, &compiled);
     let root = Compiler::default().compile(&compiled, &mut Vec::new());
-    for mut error in validate::validate(&root, &filled, None) {
+    for mut error in validate::validate(&root, None, &filled, None) {
         if error.field != validate::NOWHERE {
             let separator = if error.field.is_empty() { "" } else { "." };
             error.field = format!("{field}{separator}{}", error.field);

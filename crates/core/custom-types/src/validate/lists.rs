@@ -43,9 +43,18 @@ fn walk(node: &Node, value: &Value, path: &mut Path, errors: &mut Vec<FieldError
         }
         Value::Array(items) => {
             match &node.list {
-                Some(ListKind::Set) => twice(items.iter().map(Value::clone), path, errors),
+                Some(ListKind::Set) => twice(items.iter().cloned().enumerate(), path, errors),
                 Some(ListKind::Map(keys)) => {
-                    twice(items.iter().map(|item| identity(item, keys)), path, errors);
+                    for (index, item) in
+                        items.iter().enumerate().filter(|(_, item)| !item.is_object() && !item.is_null())
+                    {
+                        let detail = "must be an object for an array of list-type map";
+                        path.at(index, |path| {
+                            errors.push(FieldError::invalid(path.as_str(), item.clone(), detail));
+                        });
+                    }
+                    let objects = items.iter().enumerate().filter(|(_, item)| item.is_object());
+                    twice(objects.map(|(index, item)| (index, identity(item, keys))), path, errors);
                 }
                 Some(ListKind::Atomic) | None => {}
             }
@@ -71,9 +80,9 @@ fn identity(item: &Value, keys: &[String]) -> Value {
 }
 
 /// A value that occurs several times is reported once, where it occurs the second time.
-fn twice(items: impl Iterator<Item = Value>, path: &mut Path, errors: &mut Vec<FieldError>) {
+fn twice(items: impl Iterator<Item = (usize, Value)>, path: &mut Path, errors: &mut Vec<FieldError>) {
     let mut seen: HashMap<Value, bool> = HashMap::new();
-    for (index, item) in items.enumerate() {
+    for (index, item) in items {
         match seen.entry(item) {
             Entry::Vacant(entry) => {
                 entry.insert(false);

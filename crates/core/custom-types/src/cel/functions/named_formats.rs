@@ -32,9 +32,9 @@ enum Kind {
     DateTime,
 }
 
-const DNS_1123_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+pub(crate) const DNS_1123_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const QUALIFIED_NAME: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+pub(crate) const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 impl Named {
     fn find(name: &str) -> Option<Self> {
@@ -67,15 +67,7 @@ impl Named {
             Kind::Dns1123Label => unless(is_dns_label(&text), DNS_1123_LABEL),
             Kind::Dns1123Subdomain => unless(is_dns_subdomain(&text), SUBDOMAIN),
             Kind::Dns1035Label => label_problem(&text),
-            Kind::QualifiedName => {
-                let (prefix, name) =
-                    text.split_once('/').map_or((None, text.as_ref()), |(p, name)| (Some(p), name));
-                let fits = !name.is_empty() && is_label_value(name);
-                match prefix.filter(|prefix| !is_dns_subdomain(prefix)) {
-                    Some(_) => Some(format!("prefix part {SUBDOMAIN}")),
-                    None => unless(fits, QUALIFIED_NAME),
-                }
-            }
+            Kind::QualifiedName => qualified_name_problem(&text),
             Kind::LabelValue => unless(is_label_value(&text), LABEL_VALUE),
             Kind::Uri => Url::parse(&text).err().map(|why| format!("parse {text:?}: {why}")),
             Kind::Uuid => unless(Format::Uuid.accepts(&text), "does not match the UUID format"),
@@ -84,6 +76,16 @@ impl Named {
             Kind::DateTime => unless(Format::DateTime.accepts(&text), "invalid datetime"),
         }
     }
+}
+
+/// What is wrong with a name such as a label's, with or without a domain before a slash.
+pub(crate) fn qualified_name_problem(text: &str) -> Option<String> {
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    if prefix.is_some_and(|prefix| !is_dns_subdomain(prefix)) {
+        return Some(format!("prefix part {SUBDOMAIN}"));
+    }
+    let fits = !name.is_empty() && is_label_value(name);
+    (!fits).then(|| QUALIFIED_NAME.to_owned())
 }
 
 fn constant<'a>(name: &str) -> Res<'a> {
