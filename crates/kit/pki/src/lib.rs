@@ -7,8 +7,10 @@
 
 mod authority;
 mod error;
+mod public_key;
 mod subject;
 
 pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
 pub use error::PkiError;
+pub use public_key::{PublicKey, public_key};
 pub use subject::Subject;

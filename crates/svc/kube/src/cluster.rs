@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use crate::documents::Rendered;
 use crate::housekeeping::owners::Owners;
 use crate::housekeeping::{Chores, Waiting};
+use crate::identity::authorize::Roles;
 use crate::identity::keys::Keys;
+use crate::identity::tokens::Signer;
 use crate::storage::{Shelf, Space};
 use crate::types::Types;
 
@@ -24,6 +26,8 @@ pub struct Cluster {
     pub owners: Owners,
     pub waiting: Waiting,
     pub documents: Rendered,
+    pub roles: Roles,
+    signer: OnceLock<Result<Signer, String>>,
     /// Its side of TLS, made with the first connection.
     pub tls: OnceLock<Arc<rustls::ServerConfig>>,
     /// Ends everything that lasts: watches, mostly.
@@ -41,7 +45,7 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
         let closing = CancellationToken::new();
-        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), tls: OnceLock::new(), types: RwLock::default(), reloading: Mutex::default() };
+        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), roles: Roles::default(), signer: OnceLock::new(), tls: OnceLock::new(), types: RwLock::default(), reloading: Mutex::default() };
         cluster.reload_types();
         cluster
     }
@@ -66,6 +70,12 @@ impl Cluster {
         let before = self.types();
         let types = Arc::new(Types::of_definitions(&definitions, &before));
         *self.types.write() = types;
+    }
+
+    /// What signs and checks its service accounts' tokens; read when first needed.
+    pub fn signer(&self) -> Result<&Signer, String> {
+        let signer = self.signer.get_or_init(|| Signer::new(&self.keys.service_account_key));
+        signer.as_ref().map_err(Clone::clone)
     }
 
     pub fn now(&self) -> Timestamp {

@@ -2,8 +2,10 @@
 
 pub mod authenticate;
 pub mod authorize;
+pub mod escalation;
 pub mod keys;
 pub mod reviews;
+pub mod rules;
 pub mod signing;
 pub mod tokens;
 pub mod user;

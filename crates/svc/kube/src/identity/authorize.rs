@@ -1,9 +1,18 @@
-//! What a caller may do.
+//! What a caller may do: roles and their bindings.
+//!
+//! Bindings are indexed by subject. Roles and bindings are parsed once per version of each, so a change costs what changed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use aro_machinery::meta;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::rules::Rule;
 use super::user::{MASTERS, User};
 use crate::cluster::Cluster;
+use crate::storage::{Shelf, Stored};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -27,12 +36,213 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// Decides without looking at roles; `None`: look at them.
-pub fn without_roles(user: &User) -> Option<Decision> {
-    user.is_in(MASTERS).then(|| Decision { allowed: true, reason: String::new() })
+const SHELVES: [&str; 4] = [
+    "clusterroles.rbac.authorization.k8s.io",
+    "roles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+];
+
+/// What a cluster's roles and bindings say, as of some versions of them.
+#[derive(Debug, Default)]
+pub struct Roles {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    versions: Option<[u64; 4]>,
+    parsed: HashMap<(usize, Box<str>), (u64, Parsed)>,
+    compiled: Arc<Compiled>,
+}
+
+#[derive(Debug, Clone)]
+enum Parsed {
+    Role(Arc<Vec<Rule>>),
+    Binding(Arc<Binding>),
+}
+
+#[derive(Debug)]
+struct Binding {
+    name: String,
+    /// Empty for the whole cluster.
+    namespace: String,
+    role_kind: String,
+    role: String,
+    subjects: Vec<Subject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Subject {
+    kind: SubjectKind,
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum SubjectKind {
+    User,
+    Group,
+}
+
+#[derive(Debug, Default)]
+struct Compiled {
+    by_subject: HashMap<Subject, Vec<Arc<Binding>>>,
+    /// `name` of cluster roles, `namespace/name` of roles.
+    roles: HashMap<String, Arc<Vec<Rule>>>,
+}
+
+fn parse(place: usize, object: &Value) -> Parsed {
+    if place < 2 {
+        let rules = object.get("rules").cloned().unwrap_or_default();
+        return Parsed::Role(Arc::new(serde_json::from_value(rules).unwrap_or_default()));
+    }
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let subjects = object.get("subjects").and_then(Value::as_array).into_iter().flatten();
+    let subjects = subjects.map(|subject| match text(subject, "kind").as_str() {
+        "Group" => Subject { kind: SubjectKind::Group, name: text(subject, "name") },
+        "ServiceAccount" => {
+            let mut namespace = text(subject, "namespace");
+            if namespace.is_empty() {
+                meta::namespace(object).clone_into(&mut namespace);
+            }
+            let name = format!("system:serviceaccount:{namespace}:{}", text(subject, "name"));
+            Subject { kind: SubjectKind::User, name }
+        }
+        _ => Subject { kind: SubjectKind::User, name: text(subject, "name") },
+    });
+    let role = object.get("roleRef").cloned().unwrap_or_default();
+    Parsed::Binding(Arc::new(Binding {
+        name: meta::name(object).to_owned(),
+        namespace: meta::namespace(object).to_owned(),
+        role_kind: text(&role, "kind"),
+        role: text(&role, "name"),
+        subjects: subjects.collect(),
+    }))
+}
+
+impl Roles {
+    fn compiled(&self, cluster: &Cluster) -> Arc<Compiled> {
+        let shelves: [Arc<Shelf>; 4] = SHELVES.map(|name| cluster.space.shelf(name));
+        let versions = [0, 1, 2, 3].map(|place: usize| shelves.get(place).map_or(0, |shelf| shelf.version()));
+        let mut kept = self.kept.lock();
+        if kept.versions == Some(versions) {
+            return kept.compiled.clone();
+        }
+        let mut before = std::mem::take(&mut kept.parsed);
+        let mut compiled = Compiled::default();
+        for (place, shelf) in shelves.iter().enumerate() {
+            for stored in shelf.all() {
+                let key = (place, stored.key.clone());
+                let parsed = match before.remove(&key) {
+                    Some((version, parsed)) if version == stored.version => parsed,
+                    _ => parse(place, &stored.value()),
+                };
+                compiled.add(&stored, &parsed);
+                kept.parsed.insert(key, (stored.version, parsed));
+            }
+        }
+        kept.compiled = Arc::new(compiled);
+        kept.versions = Some(versions);
+        kept.compiled.clone()
+    }
+}
+
+impl Compiled {
+    fn add(&mut self, stored: &Stored, parsed: &Parsed) {
+        match parsed {
+            Parsed::Role(rules) => {
+                self.roles.insert(stored.key.to_string(), rules.clone());
+            }
+            Parsed::Binding(binding) => {
+                for subject in &binding.subjects {
+                    self.by_subject.entry(subject.clone()).or_default().push(binding.clone());
+                }
+            }
+        }
+    }
+
+    fn rules(&self, binding: &Binding) -> Option<&Arc<Vec<Rule>>> {
+        if binding.role_kind == "ClusterRole" {
+            self.roles.get(&binding.role)
+        } else {
+            self.roles.get(&format!("{}/{}", binding.namespace, binding.role))
+        }
+    }
+
+    /// Bindings that concern a user in a namespace, each with the subject that matched.
+    fn bindings<'a>(&'a self, user: &'a User, namespace: &'a str) -> impl Iterator<Item = (&'a Arc<Binding>, Subject)> {
+        let groups = user.groups.iter().map(|group| Subject { kind: SubjectKind::Group, name: group.clone() });
+        let subjects = std::iter::once(Subject { kind: SubjectKind::User, name: user.name.clone() }).chain(groups);
+        subjects.flat_map(move |subject| {
+            let found = self.by_subject.get(&subject).into_iter().flatten();
+            let here = move |binding: &&Arc<Binding>| binding.namespace.is_empty() || binding.namespace == namespace;
+            found.filter(here).map(move |binding| (binding, subject.clone()))
+        })
+    }
 }
 
 /// Decides.
-pub fn authorize(_cluster: &Arc<Cluster>, user: &User, _attributes: &Attributes<'_>) -> Decision {
-    without_roles(user).unwrap_or(Decision { allowed: false, reason: String::new() })
+pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) -> Decision {
+    if user.is_in(MASTERS) {
+        return Decision { allowed: true, reason: String::new() };
+    }
+    let compiled = cluster.roles.compiled(cluster);
+    let mut problems: Vec<String> = Vec::new();
+    for (binding, subject) in compiled.bindings(user, asked.namespace) {
+        let Some(rules) = compiled.rules(binding) else {
+            let kind = if binding.role_kind == "ClusterRole" { "clusterrole" } else { "role" };
+            problems.push(format!("{kind}.rbac.authorization.k8s.io {:?} not found", binding.role));
+            continue;
+        };
+        if rules.iter().any(|rule| rule.allows(asked)) {
+            return Decision { allowed: true, reason: allowed_by(binding, &subject) };
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    let reason = match problems.as_slice() {
+        [] => String::new(),
+        [one] => format!("RBAC: {one}"),
+        several => format!("RBAC: [{}]", several.join(", ")),
+    };
+    Decision { allowed: false, reason }
+}
+
+fn allowed_by(binding: &Binding, subject: &Subject) -> String {
+    let (kind, name) = if binding.namespace.is_empty() {
+        ("ClusterRoleBinding", binding.name.clone())
+    } else {
+        ("RoleBinding", format!("{}/{}", binding.name, binding.namespace))
+    };
+    let subject = match (subject.kind, subject.name.strip_prefix("system:serviceaccount:")) {
+        (SubjectKind::Group, _) => format!("Group {:?}", subject.name),
+        (SubjectKind::User, Some(account)) => {
+            let (namespace, name) = account.split_once(':').unwrap_or(("", account));
+            format!("ServiceAccount \"{name}/{namespace}\"")
+        }
+        (SubjectKind::User, None) => format!("User {:?}", subject.name),
+    };
+    format!("RBAC: allowed by {kind} {name:?} of {} {:?} to {subject}", binding.role_kind, binding.role)
+}
+
+/// All rules that hold for a user in a namespace.
+pub fn rules_of(cluster: &Arc<Cluster>, user: &User, namespace: &str) -> Vec<Rule> {
+    let compiled = cluster.roles.compiled(cluster);
+    let mut rules: Vec<Rule> = Vec::new();
+    if user.is_in(MASTERS) {
+        let all = || vec!["*".to_owned()];
+        rules.push(Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() });
+        rules.push(Rule { verbs: all(), paths: all(), ..Rule::default() });
+    }
+    for (binding, _) in compiled.bindings(user, namespace) {
+        rules.extend(compiled.rules(binding).into_iter().flat_map(|rules| rules.iter().cloned()));
+    }
+    rules
+}
+
+/// The rules of a role, by reference.
+pub fn rules_of_role(cluster: &Arc<Cluster>, kind: &str, namespace: &str, name: &str) -> Option<Arc<Vec<Rule>>> {
+    let compiled = cluster.roles.compiled(cluster);
+    let key = if kind == "ClusterRole" { name.to_owned() } else { format!("{namespace}/{name}") };
+    compiled.roles.get(&key).cloned()
 }

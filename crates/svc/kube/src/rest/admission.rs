@@ -31,6 +31,10 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
         ("", "services", _) => crate::addresses::service(call, object, old)?,
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Create) => requester(call, object),
+        ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
+            crate::identity::signing::check(call, object)?;
+        }
+        ("rbac.authorization.k8s.io", ..) => crate::identity::escalation::check(call, object, old)?,
         _ => {}
     }
     Ok(())

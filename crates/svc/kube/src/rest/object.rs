@@ -112,6 +112,30 @@ impl Call {
         Ok(object)
     }
 
+    /// Reads the body as an object of another built-in kind: what some subresources take.
+    pub fn read_other(&mut self, group: &str, version: &str, kind: &str) -> Result<Value, Status> {
+        let gvk = aro_machinery::GroupVersionKind::new(group, version, kind);
+        let mut object = match self.content_type().as_str() {
+            "" | "application/json" => decode::parse(&self.body).map_err(Status::bad_request)?.0,
+            "application/yaml" => decode::parse_yaml(&self.body).map_err(Status::bad_request)?.0,
+            PROTOBUF => from_protobuf(&self.body)?,
+            _ => return Err(unsupported_body()),
+        };
+        if !object.is_object() {
+            return Err(Status::bad_request("the body of the request must be an object"));
+        }
+        check_kind(&mut object, &gvk)?;
+        let schema = builtin().definition_name(&gvk).and_then(|name| builtin().definitions().get(name));
+        if let Some(schema) = schema {
+            let typed = Typed::new(schema, builtin().definitions());
+            decode::coerce(&mut object, typed).map_err(Status::bad_request)?;
+        }
+        if !object.get("metadata").is_some_and(Value::is_object) {
+            object["metadata"] = json!({});
+        }
+        Ok(object)
+    }
+
     /// Makes an object be of its type: removes what the type does not have and fills in defaults.
     fn admit_type(&self, object: &mut Value, problems: &mut Vec<Problem>, coerce: bool) -> Result<(), String> {
         if let Some(custom) = &self.served.custom {

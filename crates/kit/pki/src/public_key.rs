@@ -1,0 +1,22 @@
+//! What a private key shows the world.
+
+use rcgen::{KeyPair, PublicKeyData as _};
+
+use crate::{KeyPem, PkiError};
+
+/// The public half of an ECDSA key.
+#[derive(Debug, Clone)]
+pub struct PublicKey {
+    /// The uncompressed point.
+    pub point: Vec<u8>,
+    /// SHA-256 of its DER form (SubjectPublicKeyInfo).
+    pub fingerprint: [u8; 32],
+}
+
+/// The public half of a private key.
+pub fn public_key(key: &KeyPem) -> Result<PublicKey, PkiError> {
+    let pair = KeyPair::from_pem(key.expose()).map_err(|_| PkiError::Unreadable("the key"))?;
+    let digest = ring::digest::digest(&ring::digest::SHA256, &pair.subject_public_key_info());
+    let fingerprint = digest.as_ref().try_into().map_err(|_| PkiError::Unreadable("the key"))?;
+    Ok(PublicKey { point: pair.public_key_raw().to_vec(), fingerprint })
+}
