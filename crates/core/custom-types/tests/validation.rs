@@ -5,6 +5,7 @@
 mod support;
 
 use aro_custom_types::CustomType;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{lines, message, with_spec};
 
@@ -190,6 +191,19 @@ fn messages_read_like_upstreams() {
         ),
         (json!({"er": {}}), "[spec.er.apiVersion: Required value, spec.er.kind: Required value]"),
         (
+            json!({"er": {"apiVersion": "", "kind": "k"}}),
+            r#"spec.er.apiVersion: Invalid value: "": must not be empty"#,
+        ),
+        (json!({"i32": {}}), r#"spec.i32: Invalid value: "": spec.i32 in body must be of type int32: """#),
+        (
+            json!({"fmt": 7}),
+            r#"spec.fmt: Invalid value: "int64": spec.fmt in body must be of type ipv4: "int64""#,
+        ),
+        (
+            json!({"mp": [-1]}),
+            r#"[spec.mp[0]: Invalid value: "integer": spec.mp[0] in body must be of type object: "integer", spec.mp[0]: Invalid value: -1: must be an object for an array of list-type map]"#,
+        ),
+        (
             json!({"er": {"apiVersion": "a/b/c", "kind": "k"}}),
             r#"spec.er.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c"#,
         ),
@@ -307,4 +321,86 @@ fn what_was_wrong_before_is_tolerated() {
         r#"spec.mm.b: Invalid value: "2": spec.mm.b in body should match '^q'"#
     );
     assert_eq!(check("lm", json!([{"k": "b"}, {"k": "a", "v": "1"}])), "");
+}
+
+#[test]
+fn numbers_that_scale_reads_are_checked() {
+    let crd = json!({"spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "ts", "kind": "T"},
+        "versions": [{"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas"}}}]}});
+    let custom = aro_custom_types::compile(&crd, "v1", &support::definitions()).unwrap();
+    assert!(custom.has_status() && custom.scale().is_some());
+    for (object, expected) in [
+        (json!({"spec": {"replicas": 1}}), ""),
+        (
+            json!({"spec": {"replicas": -1}}),
+            ".spec.replicas: Invalid value: -1: should be a non-negative integer",
+        ),
+        (
+            json!({"spec": {"replicas": "x"}}),
+            ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected int64",
+        ),
+        (
+            json!({"spec": []}),
+            ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: [] is of the type []interface {}, expected map[string]interface{}",
+        ),
+    ] {
+        assert_eq!(message(&custom, &object), expected, "{object}");
+    }
+    let resource = custom.resource();
+    let names: Vec<_> = resource.subresources.iter().map(|sub| sub.name.as_str()).collect();
+    assert_eq!(names, ["status", "scale"]);
+    assert_eq!(resource.verbs.join(","), "delete,deletecollection,get,list,patch,create,update,watch");
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-c.é-]{0,4}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(
+                prop_oneof![
+                    Just("spec".to_owned()),
+                    Just("metadata".to_owned()),
+                    Just("labels".to_owned()),
+                    Just("i".to_owned()),
+                    Just("e".to_owned()),
+                    Just("mp".to_owned()),
+                    Just("k".to_owned()),
+                    Just("st".to_owned()),
+                    Just("er".to_owned()),
+                    Just("x".to_owned())
+                ],
+                inner,
+                0..4
+            )
+            .prop_map(|members| json!(members)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_object_can_be_admitted_and_pruning_twice_is_pruning_once(object in any_value(), old in any_value()) {
+        let custom = keywords();
+        let mut object = object;
+        custom.default(&mut object);
+        custom.prune(&mut object);
+        let once = object.clone();
+        prop_assert_eq!(custom.prune(&mut object), Vec::<String>::new());
+        prop_assert_eq!(&object, &once);
+        custom.validate(&object, Some(&old));
+        let unchanged = custom.validate(&object, Some(&object));
+        prop_assert!(unchanged.iter().all(|error| error.field.contains("er")), "{}", lines(&unchanged));
+    }
 }

@@ -78,8 +78,20 @@ fn named<'a>(
     None
 }
 
-/// Metadata of an embedded object. Its name is not checked: what is allowed depends on its type.
+/// Metadata of an embedded object. Of its name only what no type allows is refused.
 fn check_metadata(metadata: &Value, path: &mut Path, errors: &mut Vec<FieldError>) {
+    let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    let mut refuse = |problem: String| {
+        path.member("name", |path| errors.push(FieldError::invalid(path.as_str(), name, problem)));
+    };
+    if matches!(name, "." | "..") {
+        refuse(format!("may not be '{name}'"));
+    }
+    for c in ['/', '%'] {
+        if name.contains(c) {
+            refuse(format!("may not contain '{c}'"));
+        }
+    }
     let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if !namespace.is_empty() && !is_dns_label(namespace) {
         let problem =

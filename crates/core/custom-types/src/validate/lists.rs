@@ -44,18 +44,7 @@ fn walk(node: &Node, value: &Value, path: &mut Path, errors: &mut Vec<FieldError
         Value::Array(items) => {
             match &node.list {
                 Some(ListKind::Set) => twice(items.iter().cloned().enumerate(), path, errors),
-                Some(ListKind::Map(keys)) => {
-                    for (index, item) in
-                        items.iter().enumerate().filter(|(_, item)| !item.is_object() && !item.is_null())
-                    {
-                        let detail = "must be an object for an array of list-type map";
-                        path.at(index, |path| {
-                            errors.push(FieldError::invalid(path.as_str(), item.clone(), detail));
-                        });
-                    }
-                    let objects = items.iter().enumerate().filter(|(_, item)| item.is_object());
-                    twice(objects.map(|(index, item)| (index, identity(item, keys))), path, errors);
-                }
+                Some(ListKind::Map(keys)) => map_items(items, keys, path, errors),
                 Some(ListKind::Atomic) | None => {}
             }
             if let Some(node) = node.items.as_deref().filter(|node| node.below.unique_lists) {
@@ -66,6 +55,18 @@ fn walk(node: &Node, value: &Value, path: &mut Path, errors: &mut Vec<FieldError
         }
         _ => {}
     }
+}
+
+/// The first item that is no object is told, and then nothing else. Nulls are left to the schema.
+fn map_items(items: &[Value], keys: &[String], path: &mut Path, errors: &mut Vec<FieldError>) {
+    let wrong = |item: &Value| !item.is_object() && !item.is_null();
+    if let Some((index, item)) = items.iter().enumerate().find(|(_, item)| wrong(item)) {
+        let detail = "must be an object for an array of list-type map";
+        path.at(index, |path| errors.push(FieldError::invalid(path.as_str(), item.clone(), detail)));
+        return;
+    }
+    let objects = items.iter().enumerate().filter(|(_, item)| item.is_object());
+    twice(objects.map(|(index, item)| (index, identity(item, keys))), path, errors);
 }
 
 /// What tells an item of a map list apart.

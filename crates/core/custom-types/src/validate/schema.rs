@@ -88,13 +88,14 @@ fn check_type(node: &Node, value: &Value, path: &Path, errors: &mut Vec<FieldErr
     if fits {
         return;
     }
-    // With a format, upstream compares formats instead of types for numbers and for objects, which have none.
+    // With a format, upstream compares formats instead of types, and booleans and objects have
+    // none.
     match (node.format, value) {
         (Some(_), Value::Array(_)) if node.kind == Kind::String => return,
         (Some(format), Value::Number(number)) => {
             (wanted, got) = (format.name(), if number.is_i64() { "int64" } else { "float64" });
         }
-        (Some(format), Value::Object(_)) => (wanted, got) = (format.name(), ""),
+        (Some(format), Value::Object(_) | Value::Bool(_)) => (wanted, got) = (format.name(), ""),
         _ => {}
     }
     let detail = body(path, &format!("must be of type {wanted}: {got:?}"));
@@ -207,7 +208,6 @@ fn check_number(node: &Node, value: &Value, path: &Path, errors: &mut Vec<FieldE
             };
             let place = path.as_str();
             errors.push(nowhere(format!("Checked value must be of type integer {format} in {place}")));
-            return;
         }
     }
     let Some(checks) = node.checks.as_deref() else { return };
