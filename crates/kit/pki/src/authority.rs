@@ -4,13 +4,17 @@ use std::net::IpAddr;
 
 use aro_base::{Secret, SignedDuration, Timestamp};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _,
+    SigningKey as _,
 };
 use time::OffsetDateTime;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::cri_attributes::ParsedCriAttribute;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::oid_registry::OID_X509_EXT_SUBJECT_ALT_NAME;
 use x509_parser::prelude::FromDer as _;
 
-use crate::{PkiError, Subject};
+use crate::{PkiError, Subject, der};
 
 /// A private key in PEM (PKCS #8).
 pub type KeyPem = Secret<String>;
@@ -43,20 +47,10 @@ pub enum Usage {
     Both,
 }
 
-impl Usage {
-    fn extended(self) -> Vec<ExtendedKeyUsagePurpose> {
-        match self {
-            Self::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
-            Self::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
-            Self::Both => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
-        }
-    }
-}
-
 /// What to issue.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// Whom it names. At most one organization.
+    /// Whom it names.
     pub subject: Subject,
     /// Names it may serve.
     pub dns_names: Vec<String>,
@@ -93,23 +87,15 @@ fn moment(timestamp: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp(timestamp.as_second()).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-fn params(subject: &Subject, validity: Validity) -> CertificateParams {
-    let mut params = CertificateParams::default();
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    if let Some(organization) = subject.organizations.first() {
-        params.distinguished_name.push(DnType::OrganizationName, organization.as_str());
-    }
-    params.distinguished_name.push(DnType::CommonName, subject.common_name.as_str());
-    params.not_before = moment(validity.not_before);
-    params.not_after = moment(validity.not_after);
-    params
-}
-
 impl Authority {
     /// Makes a new one.
     pub fn generate(common_name: &str, validity: Validity) -> Result<Self, PkiError> {
         let key = KeyPair::generate().map_err(PkiError::generate("make a key"))?;
-        let mut params = params(&Subject::new(common_name, [""; 0]), validity);
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.not_before = moment(validity.not_before);
+        params.not_after = moment(validity.not_after);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -138,39 +124,66 @@ impl Authority {
     /// Makes a key and a certificate for it.
     pub fn issue(&self, leaf: &Leaf) -> Result<Issued, PkiError> {
         let key = KeyPair::generate().map_err(PkiError::generate("make a key"))?;
-        let mut params = params(&leaf.subject, leaf.validity);
-        params.use_authority_key_identifier_extension = true;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = leaf.usage.extended();
-        for name in &leaf.dns_names {
-            let name = name.as_str().try_into().map_err(|_| PkiError::Unreadable("a DNS name"))?;
-            params.subject_alt_names.push(SanType::DnsName(name));
-        }
-        params.subject_alt_names.extend(leaf.addresses.iter().copied().map(SanType::IpAddress));
-        let certificate =
-            params.signed_by(&key, &self.issuer).map_err(PkiError::generate("sign a certificate"))?;
-        Ok(Issued { certificate: certificate.pem(), key: Secret::new(key.serialize_pem()) })
+        let certificate = self.certify(
+            &der::name(&leaf.subject),
+            &key.subject_public_key_info(),
+            der::alternative_names(&leaf.dns_names, &leaf.addresses),
+            leaf.usage,
+            leaf.validity,
+        )?;
+        Ok(Issued { certificate, key: Secret::new(key.serialize_pem()) })
     }
 
     /// Signs a request as it is, for these uses.
     pub fn sign(&self, request: &SigningRequest, usage: Usage, validity: Validity) -> Result<String, PkiError> {
-        let parsed = CertificateSigningRequestParams::from_pem(&request.pem);
-        let mut parsed = parsed.map_err(PkiError::generate("read a certificate signing request"))?;
-        parsed.params.not_before = moment(validity.not_before);
-        parsed.params.not_after = moment(validity.not_after);
-        parsed.params.is_ca = IsCa::ExplicitNoCa;
-        parsed.params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        parsed.params.extended_key_usages = usage.extended();
-        parsed.params.use_authority_key_identifier_extension = true;
-        let certificate = parsed.signed_by(&self.issuer).map_err(PkiError::generate("sign a request"))?;
-        Ok(certificate.pem())
+        self.certify(&request.name, &request.public_key, request.alternative_names.clone(), usage, validity)
+    }
+
+    fn certify(
+        &self,
+        subject: &[u8],
+        public_key: &[u8],
+        alternative_names: Option<Vec<u8>>,
+        usage: Usage,
+        validity: Validity,
+    ) -> Result<String, PkiError> {
+        const WHAT: PkiError = PkiError::Unreadable("the authority's certificate");
+        let own = pem::parse(&self.certificate).map_err(|_| WHAT)?;
+        let (_, own) = x509_parser::certificate::X509Certificate::from_der(own.contents()).map_err(|_| WHAT)?;
+        let key_id = own.iter_extensions().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
+            _ => None,
+        });
+        let mut serial = [0; 16];
+        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut serial)
+            .map_err(|_| PkiError::Unreadable("random numbers"))?;
+        let to_be_signed = der::to_be_signed(&der::Leaf {
+            serial,
+            issuer: own.subject().as_raw(),
+            authority_key: &key_id.unwrap_or_default(),
+            validity,
+            subject,
+            public_key,
+            usage,
+            alternative_names,
+        });
+        let signature = self.issuer.key().sign(&to_be_signed).map_err(PkiError::generate("sign a certificate"))?;
+        let certificate = der::certificate(&to_be_signed, &signature);
+        let text = pem::encode_config(&pem::Pem::new("CERTIFICATE", certificate), LINES);
+        Ok(text)
     }
 }
+
+/// Lines end as everywhere else on this system.
+const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
 
 /// A certificate signing request, as far as deciding about it needs.
 #[derive(Debug, Clone)]
 pub struct SigningRequest {
-    pem: String,
+    /// The subject, the key and the alternative names as they were sent: they are signed as they are.
+    name: Vec<u8>,
+    public_key: Vec<u8>,
+    alternative_names: Option<Vec<u8>>,
     /// Whom it names.
     pub subject: Subject,
     /// DNS names it asks for.
@@ -189,17 +202,21 @@ impl SigningRequest {
         if block.tag() != "CERTIFICATE REQUEST" {
             return Err(WHAT);
         }
-        let parsed = x509_parser::certification_request::X509CertificationRequest::from_der(block.contents());
+        let parsed = X509CertificationRequest::from_der(block.contents());
         let (_, request) = parsed.map_err(|_| WHAT)?;
+        // Whoever asks must hold the key.
+        request.verify_signature().map_err(|_| WHAT)?;
+        let info = &request.certification_request_info;
         let mut read = Self {
-            pem: pem.to_owned(),
-            subject: Subject::of_name(&request.certification_request_info.subject),
+            name: info.subject.as_raw().to_vec(),
+            public_key: info.subject_pki.raw.to_vec(),
+            alternative_names: None,
+            subject: Subject::of_name(&info.subject),
             dns_names: Vec::new(),
             addresses: Vec::new(),
             others: Vec::new(),
         };
         for extension in request.requested_extensions().into_iter().flatten() {
-            use x509_parser::extensions::{GeneralName, ParsedExtension};
             let ParsedExtension::SubjectAlternativeName(names) = extension else { continue };
             for name in &names.general_names {
                 match name {
@@ -209,8 +226,17 @@ impl SigningRequest {
                 }
             }
         }
+        read.alternative_names = raw_alternative_names(&request);
         Ok(read)
     }
+}
+
+fn raw_alternative_names(request: &X509CertificationRequest<'_>) -> Option<Vec<u8>> {
+    request.certification_request_info.iter_attributes().find_map(|attribute| {
+        let ParsedCriAttribute::ExtensionRequest(extensions) = attribute.parsed_attribute() else { return None };
+        let named = extensions.extensions.iter().find(|extension| extension.oid == OID_X509_EXT_SUBJECT_ALT_NAME)?;
+        Some(named.value.to_vec())
+    })
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {

@@ -6,6 +6,7 @@
 //! What it is not: it verifies no chains (rustls does) and decides about no request (its owner does).
 
 mod authority;
+mod der;
 mod error;
 mod public_key;
 mod subject;
@@ -14,3 +15,6 @@ pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Vali
 pub use error::PkiError;
 pub use public_key::{PublicKey, public_key};
 pub use subject::Subject;
+
+#[cfg(test)]
+mod tests;
