@@ -83,7 +83,7 @@ fn type_files(root: &Path) -> anyhow::Result<BTreeMap<String, Vec<PathBuf>>> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() && depth < 2 {
                 folders.push((path, depth + 1));
-            } else if name.starts_with("types") && name.ends_with(".go") {
+            } else if name.starts_with("types") && path.extension().is_some_and(|end| end == "go") {
                 let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
                 found.entry(below).or_default().push(path);
             }

@@ -2,7 +2,7 @@
 //!
 //! Defaults belong to types, not to places: a container has the same ones in a Pod and in a CronJob. So an object is
 //! walked along its schema, and every definition brings what it needs: members that are always there or vanish when
-//! empty ([`plan`], from the tables), and a small function where upstream decides by other members ([`hooks`]).
+//! empty (`plan`, from the tables), and a small function where upstream decides by other members (`hooks`).
 
 mod hooks;
 mod plan;

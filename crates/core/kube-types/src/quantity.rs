@@ -232,11 +232,9 @@ mod tests {
             (".5", "500m"),
             ("5.", "5"),
             ("10Ei", "9223372036854775807"),
-            ("1e100", "9223372036854775807e0"),
+            ("1e100", "9223372036854775807"),
             ("0.0001", "100u"),
         ] {
-            let canonical =
-                if canonical.ends_with("e0") { &canonical[..canonical.len() - 2] } else { canonical };
             assert_eq!(Quantity::parse(text).map(|of| of.to_string()).as_deref(), Some(canonical), "{text}");
         }
     }

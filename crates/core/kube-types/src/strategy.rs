@@ -79,8 +79,13 @@ pub fn allows_unconditional_update(resource: &ResourceType) -> bool {
         ("node.k8s.io", "RuntimeClass")
             | ("policy", "PodDisruptionBudget")
             | ("storage.k8s.io", "CSIDriver" | "CSIStorageCapacity" | "VolumeAttachment" | "CSINode")
-            | ("coordination.k8s.io" | "admissionregistration.k8s.io", _)
-            | ("apiextensions.k8s.io" | "apiregistration.k8s.io", _)
+            | (
+                "coordination.k8s.io"
+                    | "admissionregistration.k8s.io"
+                    | "apiextensions.k8s.io"
+                    | "apiregistration.k8s.io",
+                _
+            )
     )
 }
 
@@ -128,10 +133,8 @@ pub fn prepare_update(resource: &ResourceType, subresource: &str, new: &mut Valu
     let generation = member(old, "metadata").and_then(|metadata| metadata.get("generation")).cloned();
     set_generation(new, generation);
     match subresource {
-        "" => {
-            if resource.subresource("status").is_some() {
-                put_back(new, old, "status");
-            }
+        "" if resource.subresource("status").is_some() => {
+            put_back(new, old, "status");
         }
         "status" => only_status(gvk, new, old),
         _ => {}
@@ -173,11 +176,10 @@ fn only_status(gvk: &GroupVersionKind, new: &mut Object, old: &Object) {
     let reset: &[&str] = match (&*gvk.group, &*gvk.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences", "deletionTimestamp"],
-        ("flowcontrol.apiserver.k8s.io" | "apiregistration.k8s.io", _)
+        ("flowcontrol.apiserver.k8s.io" | "apiregistration.k8s.io" | "resource.k8s.io", _)
         | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
         | ("networking.k8s.io", "ServiceCIDR")
-        | ("storage.k8s.io", "VolumeAttachment")
-        | ("resource.k8s.io", _) => {
+        | ("storage.k8s.io", "VolumeAttachment") => {
             &["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"]
         }
         _ => &[],

@@ -25,9 +25,13 @@ use path::Found;
 pub fn name_rule(resource: &ResourceType) -> NameRule {
     match (&*resource.gvk.group, &*resource.gvk.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
-        ("rbac.authorization.k8s.io", _)
-        | ("apiregistration.k8s.io", _)
-        | ("authentication.k8s.io" | "authorization.k8s.io", _) => NameRule::PathSegment,
+        (
+            "rbac.authorization.k8s.io"
+            | "apiregistration.k8s.io"
+            | "authentication.k8s.io"
+            | "authorization.k8s.io",
+            _,
+        ) => NameRule::PathSegment,
         // Checked against their address or range.
         ("networking.k8s.io", "IPAddress") => NameRule::Any,
         _ => NameRule::Subdomain,

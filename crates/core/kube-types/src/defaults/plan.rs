@@ -161,7 +161,9 @@ impl Walk<'_> {
                 }
             }
             (Node::List(below), Value::Array(items)) if !matches!(**below, Node::Leaf) => {
-                items.iter_mut().for_each(|item| self.node(below, item, depth + 1));
+                for item in items {
+                    self.node(below, item, depth + 1);
+                }
             }
             (Node::Map(below), Value::Object(members)) if !matches!(**below, Node::Leaf) => {
                 for value in members.values_mut() {

@@ -55,6 +55,11 @@ fn discovery(version: &GroupVersion) -> Value {
         "operationId": format!("get{}APIResources", camel(version)), "responses": responses}})
 }
 
+/// Names and types.
+type Parameters<'a> = &'a [(&'a str, &'a str)];
+/// Codes, texts and schemas.
+type Answers<'a> = &'a [(&'a str, &'a str, &'a str)];
+
 struct Writer<'a> {
     base: &'a str,
     version: &'a GroupVersion,
@@ -67,10 +72,10 @@ impl Writer<'_> {
         let plural = &self.resource.plural;
         let scope = if self.resource.namespaced { "/namespaces/{namespace}" } else { "" };
         let collection = format!("{}{scope}/{plural}", self.base);
-        self.put(paths, collection.clone(), &self.collection(), false);
+        put(paths, collection.clone(), &self.collection(), false);
         if self.resource.namespaced && self.resource.allows("list") {
             let everywhere = self.operation("list", "", "ForAllNamespaces");
-            self.put(paths, format!("{}/{plural}", self.base), &[("get", everywhere)], false);
+            put(paths, format!("{}/{plural}", self.base), &[("get", everywhere)], false);
         }
         let item = format!("{collection}/{{name}}");
         let verbs = [("get", "get"), ("put", "update"), ("patch", "patch"), ("delete", "delete")];
@@ -79,10 +84,10 @@ impl Writer<'_> {
             .filter(|(_, verb)| self.resource.allows(verb))
             .map(|(method, verb)| (*method, self.operation(verb, self.scope(), "")))
             .collect();
-        self.put(paths, item.clone(), &own, true);
+        put(paths, item.clone(), &own, true);
         for sub in &self.resource.subresources {
             let own = self.subresource(sub);
-            self.put(paths, format!("{item}/{}", sub.name), &own, true);
+            put(paths, format!("{item}/{}", sub.name), &own, true);
         }
     }
 
@@ -96,26 +101,6 @@ impl Writer<'_> {
         allowed.map(|(method, verb)| (method, self.operation(verb, self.scope(), ""))).collect()
     }
 
-    /// Adds the operations of a path, when there are any, with what all of them take.
-    fn put(&self, paths: &mut Map<String, Value>, path: String, own: &[(&str, Value)], named: bool) {
-        if own.is_empty() {
-            return;
-        }
-        let mut item: Map<String, Value> =
-            own.iter().map(|(method, of)| ((*method).to_owned(), of.clone())).collect();
-        let mut parameters = Vec::new();
-        let in_path = |name: &str| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "uniqueItems": true}});
-        if named {
-            parameters.push(in_path("name"));
-        }
-        if path.contains("{namespace}") {
-            parameters.push(in_path("namespace"));
-        }
-        parameters.push(query("pretty", "string"));
-        item.insert("parameters".to_owned(), Value::Array(parameters));
-        paths.insert(path, Value::Object(item));
-    }
-
     fn operation(&self, verb: &str, scope: &str, suffix: &str) -> Value {
         let kind = &self.resource.gvk.kind;
         let schema = resource_schema(self.resource);
@@ -127,43 +112,40 @@ impl Writer<'_> {
         };
         let status = format!("{META}Status");
         let group = camel(self.version);
-        let (id, action, parameters, answer): (String, &str, &[(&str, &str)], &[(&str, &str, &str)]) =
-            match verb {
-                "list" => {
-                    (format!("list{group}{scope}{kind}{suffix}"), "list", &LIST, &[("200", "OK", &list)])
-                }
-                "create" => (
-                    format!("create{group}{scope}{kind}"),
-                    "post",
-                    &WRITE,
-                    &[("200", "OK", &schema), ("201", "Created", &schema), ("202", "Accepted", &schema)],
-                ),
-                "deletecollection" => (
-                    format!("delete{group}Collection{scope}{kind}"),
-                    "deletecollection",
-                    &LIST,
-                    &[("200", "OK", &status)],
-                ),
-                "get" => (format!("read{group}{scope}{kind}"), "get", &[], &[("200", "OK", &schema)]),
-                "update" => (
-                    format!("replace{group}{scope}{kind}"),
-                    "put",
-                    &WRITE,
-                    &[("200", "OK", &schema), ("201", "Created", &schema)],
-                ),
-                "patch" => (
-                    format!("patch{group}{scope}{kind}"),
-                    "patch",
-                    &WRITE,
-                    &[("200", "OK", &schema), ("201", "Created", &schema)],
-                ),
-                _ => (
-                    format!("delete{group}{scope}{kind}"),
-                    "delete",
-                    &DELETE,
-                    &[("200", "OK", &status), ("202", "Accepted", &status)],
-                ),
-            };
+        let (id, action, parameters, answer): (String, &str, Parameters<'_>, Answers<'_>) = match verb {
+            "list" => (format!("list{group}{scope}{kind}{suffix}"), "list", &LIST, &[("200", "OK", &list)]),
+            "create" => (
+                format!("create{group}{scope}{kind}"),
+                "post",
+                &WRITE,
+                &[("200", "OK", &schema), ("201", "Created", &schema), ("202", "Accepted", &schema)],
+            ),
+            "deletecollection" => (
+                format!("delete{group}Collection{scope}{kind}"),
+                "deletecollection",
+                &LIST,
+                &[("200", "OK", &status)],
+            ),
+            "get" => (format!("read{group}{scope}{kind}"), "get", &[], &[("200", "OK", &schema)]),
+            "update" => (
+                format!("replace{group}{scope}{kind}"),
+                "put",
+                &WRITE,
+                &[("200", "OK", &schema), ("201", "Created", &schema)],
+            ),
+            "patch" => (
+                format!("patch{group}{scope}{kind}"),
+                "patch",
+                &WRITE,
+                &[("200", "OK", &schema), ("201", "Created", &schema)],
+            ),
+            _ => (
+                format!("delete{group}{scope}{kind}"),
+                "delete",
+                &DELETE,
+                &[("200", "OK", &status), ("202", "Accepted", &status)],
+            ),
+        };
         self.finish(id, action, verb, parameters, answer, &schema, &self.resource.gvk)
     }
 
@@ -187,7 +169,7 @@ impl Writer<'_> {
         allowed
             .map(|(method, verb, word, action)| {
                 let id = format!("{word}{group}{scope}{kind}{name}");
-                let parameters: &[(&str, &str)] = if verb == "get" { &[] } else { &WRITE };
+                let parameters: Parameters<'_> = if verb == "get" { &[] } else { &WRITE };
                 let both = [("200", "OK", &*schema), ("201", "Created", &*schema)];
                 let answer = if verb == "get" { &both[..1] } else { &both[..] };
                 (method, self.finish(id, action, verb, parameters, answer, &schema, &sub.gvk))
@@ -204,8 +186,8 @@ impl Writer<'_> {
         id: String,
         action: &str,
         verb: &str,
-        parameters: &[(&str, &str)],
-        answer: &[(&str, &str, &str)],
+        parameters: Parameters<'_>,
+        answer: Answers<'_>,
         schema: &str,
         gvk: &GroupVersionKind,
     ) -> Value {
@@ -250,6 +232,26 @@ impl Writer<'_> {
     }
 }
 
+/// Adds the operations of a path, when there are any, with what all of them take.
+fn put(paths: &mut Map<String, Value>, path: String, own: &[(&str, Value)], named: bool) {
+    if own.is_empty() {
+        return;
+    }
+    let mut item: Map<String, Value> =
+        own.iter().map(|(method, of)| ((*method).to_owned(), of.clone())).collect();
+    let mut parameters = Vec::new();
+    let in_path = |name: &str| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "uniqueItems": true}});
+    if named {
+        parameters.push(in_path("name"));
+    }
+    if path.contains("{namespace}") {
+        parameters.push(in_path("namespace"));
+    }
+    parameters.push(query("pretty", "string"));
+    item.insert("parameters".to_owned(), Value::Array(parameters));
+    paths.insert(path, Value::Object(item));
+}
+
 fn query(name: &str, kind: &str) -> Value {
     json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}})
 }
@@ -259,7 +261,7 @@ fn content(schema: &str, types: &[&str]) -> Value {
     types.iter().map(|kind| ((*kind).to_owned(), json!({"schema": schema}))).collect::<Map<_, _>>().into()
 }
 
-fn answers(answers: &[(&str, &str, &str)], types: &[&str]) -> Value {
+fn answers(answers: Answers<'_>, types: &[&str]) -> Value {
     let answer = |(code, text, schema): &(&str, &str, &str)| {
         ((*code).to_owned(), json!({"description": text, "content": content(schema, types)}))
     };

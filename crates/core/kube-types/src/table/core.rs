@@ -234,7 +234,7 @@ fn access_modes(of: Look<'_>, path: &str) -> String {
 }
 
 /// The class, which older objects name in an annotation.
-fn storage_class<'a>(of: Look<'a>) -> &'a str {
+fn storage_class(of: Look<'_>) -> &str {
     let annotations = of.get("metadata/annotations");
     let older = annotations.and_then(|all| all.get("volume.beta.kubernetes.io/storage-class"));
     older.and_then(Value::as_str).unwrap_or_else(|| of.text("spec/storageClassName"))

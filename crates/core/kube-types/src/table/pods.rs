@@ -50,10 +50,10 @@ fn summarize(pod: Look<'_>) -> Summary<'_> {
     let mut all = Summary { reason: pod.text("status/phase").to_owned(), ..Summary::default() };
     let reason = pod.text("status/reason");
     if !reason.is_empty() {
-        all.reason = reason.to_owned();
+        all.reason = reason.into();
     }
     if pod.condition("PodScheduled").is_some_and(|of| of.text("reason") == "SchedulingGated") {
-        all.reason = "SchedulingGated".to_owned();
+        all.reason = "SchedulingGated".into();
     }
     let restartable = |name: &str| {
         let mut inits = pod.list("spec/initContainers");
@@ -72,9 +72,9 @@ fn summarize(pod: Look<'_>) -> Summary<'_> {
     }
     if pod.is_deleting() {
         if pod.text("status/reason") == "NodeLost" {
-            all.reason = "Unknown".to_owned();
+            all.reason = "Unknown".into();
         } else if !matches!(pod.text("status/phase"), "Succeeded" | "Failed") {
-            all.reason = "Terminating".to_owned();
+            all.reason = "Terminating".into();
         }
     }
     all
@@ -146,11 +146,11 @@ fn containers<'a>(pod: Look<'a>, all: &mut Summary<'a>) {
     if all.reason == "Completed" {
         let ready = pod.condition("Ready").is_some_and(|of| of.text("status") == "True");
         if running && ready {
-            all.reason = "Running".to_owned();
+            all.reason = "Running".into();
         } else if !failure.is_empty() {
             all.reason = failure;
         } else if running {
-            all.reason = "NotReady".to_owned();
+            all.reason = "NotReady".into();
         }
     }
 }

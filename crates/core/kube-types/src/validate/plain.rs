@@ -90,16 +90,12 @@ pub fn secret(found: &mut Found, object: &Value) {
         }
         "kubernetes.io/dockercfg" => json_key(found, object, ".dockercfg"),
         "kubernetes.io/dockerconfigjson" => json_key(found, object, ".dockerconfigjson"),
-        "kubernetes.io/basic-auth" => {
-            if !has("username") && !has("password") {
-                found.required(&at.key("username"), "");
-                found.required(&at.key("password"), "");
-            }
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            found.required(&at.key("username"), "");
+            found.required(&at.key("password"), "");
         }
-        "kubernetes.io/ssh-auth" => {
-            if !filled("ssh-privatekey") {
-                found.required(&at.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if !filled("ssh-privatekey") => {
+            found.required(&at.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {
             for key in ["tls.crt", "tls.key"] {
@@ -151,7 +147,7 @@ pub fn node(found: &mut Found, object: &Value) {
         match text(taint, "effect") {
             "" => found.required(&at.child("effect"), ""),
             effect => {
-                found.one_of(&at.child("effect"), effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"])
+                found.one_of(&at.child("effect"), effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
             }
         }
     }

@@ -53,7 +53,7 @@ fn active_deadline(found: &mut Found, spec: &Value, before: &Value) {
             found.invalid(&at, now, "must be less than or equal to previous value");
         }
         (None, Some(_)) => {
-            found.invalid(&at, Value::Null, "must not update from a positive integer to nil value")
+            found.invalid(&at, Value::Null, "must not update from a positive integer to nil value");
         }
         _ => {}
     }
