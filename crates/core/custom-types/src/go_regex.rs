@@ -127,41 +127,33 @@ fn translate(source: &str) -> String {
     out
 }
 
+/// Members of a Perl class, which is ASCII in Go.
+fn perl_class(letter: char) -> Option<&'static str> {
+    match letter.to_ascii_lowercase() {
+        'd' => Some("0-9"),
+        'w' => Some("0-9A-Za-z_"),
+        's' => Some("\\t\\n\\x0C\\r "),
+        _ => None,
+    }
+}
+
 fn escape(next: char, in_class: bool, out: &mut String) {
-    let ascii = match next {
-        'd' => "0-9",
-        'w' => "0-9A-Za-z_",
-        's' => "\\t\\n\\x0C\\r ",
-        'D' | 'W' | 'S' | 'b' | 'B' if !in_class => {
-            out.push_str("(?-u:\\");
-            if matches!(next, 'b' | 'B') {
-                out.push(next);
-                out.push(')');
-                return;
-            }
-            out.truncate(out.len() - "(?-u:\\".len());
-            let inner = match next {
-                'D' => "0-9",
-                'W' => "0-9A-Za-z_",
-                _ => "\\t\\n\\x0C\\r ",
-            };
-            out.push_str("[^");
-            out.push_str(inner);
+    match (perl_class(next), next.is_ascii_uppercase()) {
+        (Some(members), false) if in_class => out.push_str(members),
+        (Some(members), negated) => {
+            out.push_str(if negated { "[^" } else { "[" });
+            out.push_str(members);
             out.push(']');
-            return;
         }
-        _ => {
+        (None, _) if matches!(next, 'b' | 'B') && !in_class => {
+            out.push_str("(?-u:\\");
+            out.push(next);
+            out.push(')');
+        }
+        (None, _) => {
             out.push('\\');
             out.push(next);
-            return;
         }
-    };
-    if in_class {
-        out.push_str(ascii);
-    } else {
-        out.push('[');
-        out.push_str(ascii);
-        out.push(']');
     }
 }
 
@@ -196,6 +188,8 @@ mod tests {
             (r"^\Qa.b\E$", "axb", false),
             (r"^a\/b$", "a/b", true),
             (r"^[\w.]+$", "a_.", true),
+            (r"^[\D]+$", "1", false),
+            (r"^\W$", "é", true),
             (r"\bfoo\b", "a foo b", true),
             (r"^[[:alpha:]]+$", "ab", true),
         ] {

@@ -91,11 +91,6 @@ fn test<'a>(name: &str, args: &[Val<'a>], holds: fn(&IpAddr) -> bool) -> Res<'a>
     }
 }
 
-/// `contains` where the receiver is no string: optional calls end here too.
-pub(crate) fn contains<'a>(args: &[Val<'a>]) -> Res<'a> {
-    wrong("contains", args)
-}
-
 pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
     Some(match (name, member, args) {
         ("isIP", false, 1) => |args| match args {

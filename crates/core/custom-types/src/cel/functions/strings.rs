@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cel::eval::Res;
+use crate::cel::eval::{Failure, Res};
 use crate::cel::functions::{Run, fail, time, wrong};
 use crate::cel::value::Val;
 use crate::go_regex;
@@ -22,7 +22,7 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
     Some(match (name, args) {
         ("contains", 1) => |args| match args {
             [Val::Str(text), Val::Str(part)] => Ok(Val::Bool(text.contains(part.as_ref()))),
-            _ => crate::cel::functions::net::contains(args),
+            _ => wrong("contains", args),
         },
         ("startsWith", 1) => |args| match args {
             [Val::Str(text), Val::Str(part)] => Ok(Val::Bool(text.starts_with(part.as_ref()))),
@@ -88,8 +88,8 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
     })
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, crate::cel::eval::Failure> {
-    let failure = |problem| crate::cel::eval::Failure::Error(format!("error parsing regexp: {problem}"));
+fn regex(pattern: &str) -> Result<regex::Regex, Failure> {
+    let failure = |problem| Failure::Error(format!("error parsing regexp: {problem}"));
     go_regex::check(pattern).map_err(failure)?;
     go_regex::compile(pattern).map_err(failure)
 }
