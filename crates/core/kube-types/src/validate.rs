@@ -70,7 +70,10 @@ pub fn update(resource: &ResourceType, subresource: &str, new: &Value, old: &Val
     if subresource == "status" {
         return found.0;
     }
-    // A finished spec that did not change is not looked at again: rules may be younger than objects.
+    if (&*resource.gvk.group, &*resource.gvk.kind) == ("apps", "DaemonSet") {
+        // The one kind that says what must stay before it says what is wrong.
+        stays_in_spec(&mut found, new, old, &["selector"]);
+    }
     check(&mut found, resource, new);
     check_update(&mut found, resource, subresource, new, old);
     found.0
@@ -149,7 +152,7 @@ fn check_update(found: &mut Found, resource: &ResourceType, subresource: &str, n
             stays(found, new, old, &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]);
         }
         ("storage.k8s.io", "VolumeAttributesClass") => stays(found, new, old, &["driverName", "parameters"]),
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => stays_in_spec(found, new, old, &["selector"]),
+        ("apps", "Deployment" | "ReplicaSet") => stays_in_spec(found, new, old, &["selector"]),
         ("apps", "StatefulSet") => workloads::stateful_set_update(found, new, old),
         ("apps", "ControllerRevision") => stays(found, new, old, &["data"]),
         ("batch", "Job") => workloads::job_update(found, new, old),

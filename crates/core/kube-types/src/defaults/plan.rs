@@ -238,8 +238,12 @@ fn canonical_time(text: &str, micro: bool) -> Result<String, String> {
     if !micro {
         return Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     }
-    match text.find('.') {
-        Some(_) => Ok(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()),
-        None => Err(refuse(text.get(19..).unwrap_or_default(), ".000000")),
+    // Exactly six digits: fewer or more are refused where they start to differ.
+    let rest = text.get(19..).unwrap_or_default();
+    let digits = rest.strip_prefix('.').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    match digits {
+        6 => Ok(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()),
+        0..6 => Err(refuse(rest, ".000000")),
+        _ => Err(refuse(rest.get(7..).unwrap_or_default(), "Z07:00")),
     }
 }

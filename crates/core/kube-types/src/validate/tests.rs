@@ -13,7 +13,7 @@ fn resource(object: &Value) -> &'static Arc<ResourceType> {
     builtin().by_gvk(&gvk).unwrap()
 }
 
-/// Causes in an order of their own: upstream walks maps at random. Values of Go types and the difference of two of them
+/// Causes in their order. Values of Go types and the difference of two of them
 /// cannot be shown here, so only what follows the value counts.
 fn comparable(causes: &[Value]) -> Vec<(String, String, String)> {
     let mut all: Vec<_> = causes
@@ -35,7 +35,6 @@ fn comparable(causes: &[Value]) -> Vec<(String, String, String)> {
             (text("field"), text("reason"), message)
         })
         .collect();
-    all.sort();
     // Upstream checks some parts twice on updates and repeats itself.
     all.dedup();
     all

@@ -9,6 +9,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub fn autoscaler_v1(spec: &mut Object) {
     default_if_absent(spec, "minReplicas", 1);
+    default_if_absent(spec, "targetCPUUtilizationPercentage", 80);
 }
 
 pub fn autoscaler_v2(spec: &mut Object) {
