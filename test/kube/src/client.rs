@@ -1,0 +1,126 @@
+//! A client that shows answers as they are: code, headers, bytes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+/// One API server, and who speaks to it.
+#[derive(Clone)]
+pub struct Client {
+    address: SocketAddr,
+    name: ServerName<'static>,
+    tls: TlsConnector,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub code: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// An answer that is read line by line.
+pub struct Lines {
+    pub code: StatusCode,
+    pub headers: HeaderMap,
+    body: Incoming,
+    rest: BytesMut,
+    connection: JoinHandle<()>,
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+/// How long one call may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+impl Client {
+    /// A client with a certificate of its own.
+    pub fn new(address: SocketAddr, name: &str, authority: &str, certificate: &str, key: &str) -> Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+            roots.add(authority?)?;
+        }
+        let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)?;
+        let name = ServerName::try_from(name.to_owned())?;
+        Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)) })
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<(hyper::Response<Incoming>, JoinHandle<()>)> {
+        let stream = TcpStream::connect(self.address).await?;
+        let stream = self.tls.connect(self.name.clone(), stream).await?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        #[allow(clippy::disallowed_methods, reason = "ended with the answer it carries")]
+        let connection = tokio::spawn(async move {
+            // An error shows where the answer is read.
+            let _ = connection.await;
+        });
+        Ok((sender.send_request(request.map(Full::new)).await?, connection))
+    }
+
+    /// Makes a call and reads the answer to its end.
+    pub async fn call(&self, request: Request<Bytes>) -> Result<Answer> {
+        let what = format!("{} {}", request.method(), request.uri());
+        let answered = tokio::time::timeout(DEADLINE, async {
+            let (response, connection) = self.send(request).await?;
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await?.to_bytes();
+            connection.abort();
+            Ok(Answer { code: parts.status, headers: parts.headers, body })
+        });
+        answered.await.with_context(|| format!("{what} took longer than {DEADLINE:?}"))?
+    }
+
+    /// Makes a call whose answer goes on for a while.
+    pub async fn open(&self, request: Request<Bytes>) -> Result<Lines> {
+        let (response, connection) = tokio::time::timeout(DEADLINE, self.send(request)).await??;
+        let (parts, body) = response.into_parts();
+        Ok(Lines { code: parts.status, headers: parts.headers, body, rest: BytesMut::new(), connection })
+    }
+}
+
+impl Lines {
+    /// The next line. `None`: the answer is over.
+    pub async fn next(&mut self, within: Duration) -> Result<Option<Bytes>> {
+        let deadline = tokio::time::Instant::now() + within;
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line = self.rest.split_to(end + 1).freeze();
+                return Ok(Some(line.slice(..end)));
+            }
+            match tokio::time::timeout_at(deadline, self.body.frame()).await {
+                Err(_) => bail!("no event came within {within:?}"),
+                Ok(None) if self.rest.is_empty() => return Ok(None),
+                Ok(None) => return Ok(Some(self.rest.split().freeze())),
+                Ok(Some(frame)) => {
+                    if let Ok(data) = frame?.into_data() {
+                        self.rest.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
