@@ -6,6 +6,7 @@ use aro_base::{SharedClock, Timestamp};
 use aro_machinery::GroupResource;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::documents::Rendered;
@@ -32,6 +33,8 @@ pub struct Cluster {
     pub tls: OnceLock<Arc<rustls::ServerConfig>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
+    /// Set once it holds what every cluster holds.
+    pub(crate) filled: OnceCell<()>,
     types: RwLock<Arc<Types>>,
     reloading: Mutex<()>,
 }
@@ -45,7 +48,7 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
         let closing = CancellationToken::new();
-        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), roles: Roles::default(), signer: OnceLock::new(), tls: OnceLock::new(), types: RwLock::default(), reloading: Mutex::default() };
+        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), roles: Roles::default(), signer: OnceLock::new(), tls: OnceLock::new(), filled: OnceCell::new(), types: RwLock::default(), reloading: Mutex::default() };
         cluster.reload_types();
         cluster
     }

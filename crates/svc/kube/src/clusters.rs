@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use crate::cluster::Cluster;
 use crate::config::is_name;
-use crate::housekeeping::{self, Chores, owners};
+use crate::housekeeping::{self, Chores};
 use crate::identity::keys::{Keys, KeysError};
 use crate::storage::{Engine, EngineError, Space};
 use crate::{bootstrap, tls};
@@ -87,7 +87,7 @@ impl Clusters {
                 housekeeping::observe(&cluster, shelf, event);
             }
         });
-        owners::load(&cluster);
+        housekeeping::resume(&cluster);
         self.inner.running.write().insert(cluster.name().into(), cluster.clone());
         cluster
     }
@@ -109,9 +109,16 @@ impl Clusters {
 
     /// The cluster, made if there is none.
     pub async fn ensure(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
-        match self.get(name) {
-            Some(cluster) => Ok(cluster),
-            None => self.create(name).await,
+        loop {
+            if let Some(cluster) = self.get(name) {
+                self.fill(&cluster).await?;
+                return Ok(cluster);
+            }
+            match self.create(name).await {
+                // Somebody else makes it at this moment.
+                Err(ClustersError::Storage(EngineError::Exists(_))) if self.get(name).is_some() => {}
+                made => return made,
+            }
         }
     }
 
@@ -125,9 +132,15 @@ impl Clusters {
         let data = keys.to_bytes().map_err(failed)?;
         let space = self.inner.engine.create(name, data).await.map_err(ClustersError::Storage)?;
         let cluster = self.start(space, keys);
-        let filled = bootstrap::ensure(&cluster).await;
-        filled.map_err(|source| ClustersError::Bootstrap { cluster: name.to_owned(), source })?;
+        self.fill(&cluster).await?;
         Ok(cluster)
+    }
+
+    /// Puts into a cluster what every cluster holds; once per process. An earlier one may have ended half-way.
+    async fn fill(&self, cluster: &Arc<Cluster>) -> Result<(), ClustersError> {
+        let filled = cluster.filled.get_or_try_init(|| bootstrap::ensure(cluster)).await;
+        let failed = |source| ClustersError::Bootstrap { cluster: cluster.name().to_owned(), source };
+        filled.map(|()| ()).map_err(failed)
     }
 
     /// Stops a cluster: it answers no more, and is back after a restart.

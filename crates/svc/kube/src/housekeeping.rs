@@ -1,11 +1,12 @@
-//! What a cluster does by itself after a write: collecting what lost its owners, emptying namespaces, serving new
-//! definitions, aggregating roles, signing certificates.
+//! What a cluster does by itself after a write: collecting what lost its owners, furnishing and emptying namespaces,
+//! serving new definitions, aggregating roles, signing certificates.
 //!
 //! One queue and a few workers serve all clusters of the process. Every chore is caused by an event, and is safe to do
 //! twice; a cluster in which nothing happens has nothing here. A chore that fails is tried again later.
 
 mod aggregate;
 mod definition;
+mod furnish;
 mod namespace;
 pub mod owners;
 mod queue;
@@ -20,6 +21,7 @@ pub use queue::{Chore, Chores, start};
 
 use crate::cluster::{Cluster, DEFINITIONS};
 use crate::storage::{Change, Draft, Event, EventKind, Expect, Shelf, Stored, WriteFailed};
+use crate::types::is_established;
 
 pub(crate) const NAMESPACES: &str = "namespaces";
 pub(crate) const SIGNING_REQUESTS: &str = "certificatesigningrequests.certificates.k8s.io";
@@ -37,10 +39,36 @@ pub fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
         CLUSTER_ROLES => chores.add(cluster, Chore::AggregateRoles),
         _ => {}
     }
+    if furnish::concerns(shelf, event) {
+        chores.add(cluster, Chore::Namespace(event.object.namespace().into()));
+    }
     if event.kind == EventKind::Deleted {
         cluster.waiting.gone(cluster, shelf, event.object.namespace());
     } else if mentions_deletion(&event.object) {
         chores.add(cluster, Chore::Terminating { shelf: shelf.clone(), key: event.object.key.clone() });
+    }
+}
+
+/// Takes up what an earlier process left undone. Nobody writes yet.
+pub fn resume(cluster: &Arc<Cluster>) {
+    owners::load(cluster);
+    let chores = &cluster.chores;
+    for shelf in cluster.space.shelves() {
+        for object in shelf.all() {
+            let name = || Box::<str>::from(object.name());
+            match &*shelf.name {
+                DEFINITIONS if mentions_deletion(&object) || !is_established(&object.value()) => {
+                    chores.add(cluster, Chore::Definition(name()));
+                }
+                NAMESPACES => chores.add(cluster, Chore::Namespace(name())),
+                SIGNING_REQUESTS => chores.add(cluster, Chore::SigningRequest(name())),
+                CLUSTER_ROLES => chores.add(cluster, Chore::AggregateRoles),
+                _ => {}
+            }
+            if mentions_deletion(&object) {
+                chores.add(cluster, Chore::Terminating { shelf: shelf.clone(), key: object.key.clone() });
+            }
+        }
     }
 }
 

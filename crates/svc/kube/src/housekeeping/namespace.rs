@@ -8,6 +8,7 @@ use aro_machinery::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::furnish::furnish;
 use super::{Chore, NAMESPACES, modify};
 use crate::cluster::{Cluster, rfc3339};
 use crate::rest::{DeleteOptions, Policy, delete_object};
@@ -49,7 +50,7 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
     };
     let namespace = stored.value();
     if meta::deletion_timestamp(&namespace).is_none() {
-        return Ok(());
+        return furnish(cluster, name).await;
     }
     cluster.waiting.namespaces.lock().insert(name.into());
     let left = empty(cluster, name).await?;

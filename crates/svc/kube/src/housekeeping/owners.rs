@@ -72,7 +72,7 @@ impl Owners {
 }
 
 /// Reads the index anew, at a start.
-pub fn load(cluster: &Arc<Cluster>) {
+pub(super) fn load(cluster: &Arc<Cluster>) {
     for shelf in cluster.space.shelves() {
         for object in shelf.all() {
             if !object.owners.is_empty() {

@@ -185,15 +185,13 @@ impl Engine {
 
     /// Removes a space and everything in it; returns when that is durable.
     pub async fn drop_space(&self, space: &Arc<Space>) -> Result<(), EngineError> {
-        space.dropped.store(true, Ordering::Release);
-        let live = space.live();
-        self.spaces.lock().remove(&space.name);
-        self.live_bytes.fetch_sub(live, Ordering::Relaxed);
-        let (head, body) = Record::Dropped { space: space.id }.encode();
         let (sender, durable) = oneshot::channel();
-        let queued = self.journal.append(&[&head, body], Ticket::Barrier(sender));
-        queued.map_err(|_| EngineError::Unavailable)?;
-        self.settled(durable).await
+        space.write_end(Ticket::Barrier(sender)).map_err(|_| EngineError::Unavailable)?;
+        self.settled(durable).await?;
+        // Everything written before is published by now: what it weighed is known.
+        self.live_bytes.fetch_sub(space.live(), Ordering::Relaxed);
+        self.spaces.lock().remove(&space.name);
+        Ok(())
     }
 
     async fn settled(&self, durable: oneshot::Receiver<Outcome>) -> Result<(), EngineError> {

@@ -267,6 +267,9 @@ impl Space {
     pub(super) fn rewrite(&self, shelf: &str, key: &str, version: u64) {
         let Some(shelf) = self.shelves.read().get(shelf).cloned() else { return };
         let queued = self.queued.lock();
+        if self.dropped.load(Ordering::Acquire) {
+            return;
+        }
         let slot = (shelf.name.clone(), Box::<str>::from(key));
         if queued.latest.contains_key(&slot) {
             return;
@@ -280,14 +283,29 @@ impl Space {
     /// Records how far the counter is, so that it never goes back.
     pub(super) fn mark(&self) {
         let queued = self.queued.lock();
+        if self.dropped.load(Ordering::Acquire) {
+            return;
+        }
         let (head, body) = Record::Mark { space: self.id, version: queued.version }.encode();
         let _ = self.journal.append(&[&head, body], Ticket::Nothing);
     }
 
-    /// Appends the space's own record.
+    /// Appends the space's own record. Nothing to do for one that was dropped: it must not come back.
     pub(super) fn write_self(&self, ticket: Ticket) -> Result<(), WriteFailed> {
         let data = self.data();
+        let _queued = self.queued.lock();
+        if self.dropped.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let (head, body) = Record::Space { space: self.id, name: &self.name, data: &data }.encode();
+        self.journal.append(&[&head, body], ticket).map_err(|_| WriteFailed::Unavailable)
+    }
+
+    /// Records that the space is gone. Nothing about it follows in the log.
+    pub(super) fn write_end(&self, ticket: Ticket) -> Result<(), WriteFailed> {
+        let (head, body) = Record::Dropped { space: self.id }.encode();
+        let _queued = self.queued.lock();
+        self.dropped.store(true, Ordering::Release);
         self.journal.append(&[&head, body], ticket).map_err(|_| WriteFailed::Unavailable)
     }
 

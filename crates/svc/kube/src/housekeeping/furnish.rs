@@ -1,0 +1,90 @@
+//! What every namespace has: an account for workloads that name none, and the authority to trust.
+
+use std::sync::Arc;
+
+use aro_machinery::meta;
+use aro_machinery::status::Status;
+use serde_json::{Value, json};
+
+use super::{NAMESPACES, modify};
+use crate::cluster::{Cluster, rfc3339};
+use crate::storage::{Change, Draft, Event, EventKind, Expect, Shelf, WriteFailed};
+
+const ACCOUNTS: &str = "serviceaccounts";
+const ACCOUNT: &str = "default";
+const MAPS: &str = "configmaps";
+const ROOT: &str = "kube-root-ca.crt";
+
+const ABOUT: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+
+/// Whether an event takes away something that every namespace has.
+pub(super) fn concerns(shelf: &Shelf, event: &Event) -> bool {
+    match &*shelf.name {
+        ACCOUNTS => event.kind == EventKind::Deleted && event.object.name() == ACCOUNT,
+        MAPS => event.kind != EventKind::Added && event.object.name() == ROOT,
+        _ => false,
+    }
+}
+
+/// Makes what is missing in a namespace that is there to stay.
+pub(super) async fn furnish(cluster: &Arc<Cluster>, namespace: &str) -> Result<(), Status> {
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(cluster, namespace, ACCOUNT),
+    });
+    let data = json!({"ca.crt": cluster.keys.authority.certificate()});
+    let mut root = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": metadata(cluster, namespace, ROOT),
+    });
+    root["metadata"]["annotations"] = json!({"kubernetes.io/description": ABOUT});
+    root["metadata"]["managedFields"] = json!([{
+        "manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1",
+        "time": rfc3339(cluster.now()), "fieldsType": "FieldsV1",
+        "fieldsV1": {
+            "f:data": {".": {}, "f:ca.crt": {}},
+            "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+        },
+    }]);
+    ensure(cluster, ACCOUNTS, &account).await?;
+    ensure(cluster, MAPS, &root).await?;
+    let maps = cluster.space.shelf(MAPS);
+    modify(cluster, &maps, &format!("{namespace}/{ROOT}"), |live| {
+        let mut new = live.clone();
+        new["data"] = data.clone();
+        Some(new)
+    })
+    .await
+}
+
+fn metadata(cluster: &Cluster, namespace: &str, name: &str) -> Value {
+    let uid = uuid::Uuid::new_v4().to_string();
+    json!({"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": rfc3339(cluster.now())})
+}
+
+async fn ensure(cluster: &Arc<Cluster>, shelf: &str, object: &Value) -> Result<(), Status> {
+    let shelf = cluster.space.shelf(shelf);
+    let namespace = meta::namespace(object);
+    let key = format!("{namespace}/{}", meta::name(object));
+    if cluster.space.latest(&shelf, &key).is_some() {
+        return Ok(());
+    }
+    let change = Change::Put(Draft::of(object));
+    let stored = match cluster.space.commit(&shelf, &key, Expect::Absent, change).await {
+        Ok(stored) => stored,
+        Err(WriteFailed::Changed(_)) => return Ok(()),
+        Err(WriteFailed::Unavailable) => return Err(Status::unavailable("the storage takes no writes")),
+    };
+    if stays(cluster, namespace) {
+        return Ok(());
+    }
+    // It was marked for deletion meanwhile, and whoever empties it may have looked already.
+    match cluster.space.commit(&shelf, &key, Expect::Version(stored.version), Change::Delete).await {
+        Ok(_) | Err(WriteFailed::Changed(_)) => Ok(()),
+        Err(WriteFailed::Unavailable) => Err(Status::unavailable("the storage takes no writes")),
+    }
+}
+
+fn stays(cluster: &Cluster, namespace: &str) -> bool {
+    let shelf = cluster.space.shelf(NAMESPACES);
+    let stored = cluster.space.latest(&shelf, namespace);
+    stored.is_some_and(|stored| meta::deletion_timestamp(&stored.value()).is_none())
+}
