@@ -16,6 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// One API server, and who speaks to it.
 #[derive(Clone)]
@@ -69,9 +70,15 @@ impl Client {
         Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)) })
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<(hyper::Response<Incoming>, JoinHandle<()>)> {
+    /// A connection of its own, for those who count every byte.
+    pub async fn connect(&self) -> Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
-        let stream = self.tls.connect(self.name.clone(), stream).await?;
+        stream.set_nodelay(true)?;
+        Ok(self.tls.connect(self.name.clone(), stream).await?)
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<(hyper::Response<Incoming>, JoinHandle<()>)> {
+        let stream = self.connect().await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         #[allow(clippy::disallowed_methods, reason = "ended with the answer it carries")]
         let connection = tokio::spawn(async move {

@@ -21,8 +21,8 @@ use crate::client::Client;
 pub struct Real {
     // Dropped in this order: those who use it before what is used.
     _manager: Running,
-    _server: Running,
-    _etcd: Running,
+    server: Running,
+    etcd: Running,
     dir: TempDir,
     pub client: Client,
 }
@@ -117,23 +117,38 @@ fn start(binary: &Path, dir: &Path, flags: &[String]) -> Result<Running> {
 }
 
 impl Real {
-    /// Starts it all and returns when it answers.
+    /// Starts it all and returns when it answers. What it stores may be lost: nobody waits for a disk.
     pub async fn start(binaries: &Path) -> Result<Self> {
+        Self::start_all(binaries, &["--unsafe-no-fsync"]).await
+    }
+
+    /// The same with a storage that flushes, for measuring.
+    pub async fn start_durable(binaries: &Path) -> Result<Self> {
+        Self::start_all(binaries, &[]).await
+    }
+
+    /// Process ids of the API server and of etcd.
+    pub fn pids(&self) -> [u32; 2] {
+        [self.server.0.id(), self.etcd.0.id()]
+    }
+
+    async fn start_all(binaries: &Path, etcd_options: &[&str]) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let keys = Keys::make()?;
         keys.write(dir.path())?;
         let (client_port, peer_port, port) = (free_port()?, free_port()?, free_port()?);
         let etcd_url = format!("http://127.0.0.1:{client_port}");
         let peer_url = format!("http://127.0.0.1:{peer_port}");
-        let etcd = start(&binaries.join("etcd"), dir.path(), &[
+        let mut etcd_arguments = vec![
             "--data-dir=etcd".to_owned(),
             format!("--listen-client-urls={etcd_url}"),
             format!("--advertise-client-urls={etcd_url}"),
             format!("--listen-peer-urls={peer_url}"),
             format!("--initial-advertise-peer-urls={peer_url}"),
             format!("--initial-cluster=default={peer_url}"),
-            "--unsafe-no-fsync".to_owned(),
-        ])?;
+        ];
+        etcd_arguments.extend(etcd_options.iter().map(|option| (*option).to_owned()));
+        let etcd = start(&binaries.join("etcd"), dir.path(), &etcd_arguments)?;
         let mut server = start(&binaries.join("kube-apiserver"), dir.path(), &[
             format!("--etcd-servers={etcd_url}"),
             "--bind-address=127.0.0.1".to_owned(),
@@ -177,7 +192,7 @@ impl Real {
         for path in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
             poll(&client, &format!("/api/v1/namespaces/default/{path}"), dir.path(), &mut manager).await?;
         }
-        Ok(Self { _manager: manager, _server: server, _etcd: etcd, dir, client })
+        Ok(Self { _manager: manager, server, etcd, dir, client })
     }
 
     /// The last lines of a log, for those who look into a failure.
