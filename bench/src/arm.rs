@@ -10,8 +10,8 @@ use aro_stack::{Process, StoreChoice};
 use aro_store::testing::postgres::TestPostgres;
 use clap::Args;
 
-use crate::load::{self, Load, MakeRequest, Outcome};
-use crate::report::{self, Row};
+use crate::load::{self, Load, MakeRequest, Outcome, Target};
+use crate::report::{self, Row, resident_mib};
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
@@ -132,7 +132,8 @@ impl Bench {
         rate: Option<f64>,
         expect: u16,
     ) -> Result<Outcome> {
-        load::run(Load { addr: self.addr, connections: self.connections, requests, rate, expect, make }).await
+        let targets = vec![Target::Plain(self.addr)];
+        load::run(Load { targets, connections: self.connections, requests, rate, expect, make }).await
     }
 }
 
@@ -144,11 +145,4 @@ fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
         body.len()
     )
     .into_bytes()
-}
-
-fn resident_mib(pid: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a resident size")?;
-    let kib: f64 = line.split_whitespace().nth(1).context("a number")?.parse()?;
-    Ok(kib / 1024.0)
 }

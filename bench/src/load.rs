@@ -1,4 +1,4 @@
-//! Load over plain HTTP/1.1: many keep-alive connections, each with one request at a time.
+//! Load over HTTP/1.1, plain or TLS: many keep-alive connections, each with one request at a time.
 //!
 //! The client does as little as it can (one write, one buffered read, no parsing beyond status and length), so that on a
 //! shared machine the server gets most of the processor.
@@ -9,18 +9,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use aro_kube_e2e::client::Client;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 /// Makes the n-th request, as it goes over the wire.
 pub type MakeRequest = Arc<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
 
+/// Whom to talk to.
+#[derive(Clone)]
+pub enum Target {
+    Plain(SocketAddr),
+    Tls(Client),
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+impl Target {
+    async fn connect(&self) -> Result<Box<dyn Stream>> {
+        match self {
+            Self::Plain(addr) => {
+                let stream = TcpStream::connect(addr).await.context("connect")?;
+                stream.set_nodelay(true)?;
+                Ok(Box::new(stream))
+            }
+            Self::Tls(client) => Ok(Box::new(client.connect().await?)),
+        }
+    }
+}
+
 /// How a load is to be.
 #[derive(Clone)]
 pub struct Load {
-    pub addr: SocketAddr,
+    /// Connections are spread over these.
+    pub targets: Vec<Target>,
     pub connections: usize,
     pub requests: u64,
     /// Requests per second over all connections; as fast as answers come when not given.
@@ -53,11 +79,15 @@ impl Outcome {
 /// Runs a load to its end. Any unexpected answer ends it with an error.
 pub async fn run(load: Load) -> Result<Outcome> {
     let next = Arc::new(AtomicU64::new(0));
-    let start = Instant::now();
     let mut connections = JoinSet::new();
-    for _ in 0..load.connections {
-        connections.spawn(drive(load.clone(), next.clone(), start));
+    let ready = Arc::new(Barrier::new(load.connections + 1));
+    for index in 0..load.connections {
+        let target = load.targets.get(index % load.targets.len().max(1)).context("a target")?.clone();
+        connections.spawn(drive(load.clone(), target, next.clone(), ready.clone()));
     }
+    // Handshakes are not part of what is measured.
+    ready.wait().await;
+    let start = Instant::now();
     let mut latencies = Vec::with_capacity(usize::try_from(load.requests)?);
     while let Some(connection) = connections.join_next().await {
         latencies.extend(connection??);
@@ -67,9 +97,11 @@ pub async fn run(load: Load) -> Result<Outcome> {
     Ok(Outcome { took, latencies })
 }
 
-async fn drive(load: Load, next: Arc<AtomicU64>, start: Instant) -> Result<Vec<u32>> {
-    let mut stream = TcpStream::connect(load.addr).await.context("connect")?;
-    stream.set_nodelay(true)?;
+async fn drive(load: Load, target: Target, next: Arc<AtomicU64>, ready: Arc<Barrier>) -> Result<Vec<u32>> {
+    let connected = target.connect().await;
+    ready.wait().await;
+    let mut stream = connected?;
+    let start = Instant::now();
     let mut buffer = Vec::with_capacity(64 * 1024);
     let mut latencies = Vec::new();
     loop {
@@ -94,17 +126,23 @@ async fn drive(load: Load, next: Arc<AtomicU64>, start: Instant) -> Result<Vec<u
 }
 
 /// Reads one whole answer into the buffer and returns its status.
-async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
+async fn read_answer(stream: &mut Box<dyn Stream>, buffer: &mut Vec<u8>) -> Result<u16> {
     buffer.clear();
     let mut whole = None;
+    let mut chunked = false;
     loop {
         if stream.read_buf(buffer).await? == 0 {
             bail!("the server closed the connection");
         }
         if whole.is_none()
+            && !chunked
             && let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n")
         {
-            whole = Some(end + 4 + content_length(&buffer[..end])?);
+            whole = content_length(&buffer[..end])?.map(|length| end + 4 + length);
+            chunked = whole.is_none();
+        }
+        if chunked && buffer.ends_with(b"\r\n0\r\n\r\n") {
+            whole = Some(buffer.len());
         }
         if whole.is_some_and(|whole| buffer.len() >= whole) {
             let status = buffer.get(9..12).context("a status")?;
@@ -113,11 +151,12 @@ async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16
     }
 }
 
-fn content_length(head: &[u8]) -> Result<usize> {
+/// `None`: the answer comes in chunks, and the last one is empty.
+fn content_length(head: &[u8]) -> Result<Option<usize>> {
     let head = std::str::from_utf8(head)?;
     let value = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim())
     });
-    Ok(value.unwrap_or("0").parse()?)
+    Ok(value.map(str::parse).transpose()?)
 }

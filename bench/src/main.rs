@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a benchmark is for")]
 
 mod arm;
+mod kube;
 mod load;
 mod report;
 
@@ -23,12 +24,18 @@ struct Cli {
 enum What {
     /// GET, list and PUT through the whole front end.
     Arm(arm::Options),
+    /// Writes, reads, lists and watches of embedded Kubernetes, beside a real one.
+    Kube(kube::Options),
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     match Cli::parse().what {
-        None => arm::run(arm::Options::default()).await,
+        None => {
+            arm::run(arm::Options::default()).await?;
+            kube::run(kube::Options::default()).await
+        }
         Some(What::Arm(options)) => arm::run(options).await,
+        Some(What::Kube(options)) => kube::run(options).await,
     }
 }
