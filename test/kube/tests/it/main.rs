@@ -1,6 +1,9 @@
 //! Our API server against a real one, call by call.
 #![allow(clippy::print_stderr, reason = "a skipped tier says so, and a run says what it compared")]
 
+mod kubectl;
+mod support;
+
 use std::path::Path;
 
 use anyhow::{Result, ensure};
