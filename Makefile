@@ -68,7 +68,7 @@ toolchain:
 
 # What tests need from the machine. Each is installed only when it is missing.
 .PHONY: deps
-deps: deps-postgres deps-tools deps-python deps-node ## Install what tests need, when it is missing.
+deps: deps-postgres deps-tools deps-python deps-node deps-kubectl ## Install what tests need, when it is missing.
 
 .PHONY: deps-postgres
 deps-postgres:
@@ -87,6 +87,10 @@ deps-python:
 deps-node:
 	@.ci/deps node
 	@test/clients/setup.sh node
+
+.PHONY: deps-kubectl
+deps-kubectl:
+	@.ci/deps kubectl
 
 .PHONY: clean
 clean: ## Remove build output.
