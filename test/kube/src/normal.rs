@@ -25,6 +25,7 @@ pattern!(ADDRESS, r"\b10\.0\.\d+\.\d+\b");
 pattern!(VOLUME, r"kube-api-access-[a-z0-9]{5}");
 pattern!(TOKEN, r"eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+");
 pattern!(VERSIONS, r"(?i)((?:resource ?version|current)[a-z ]*(?: in (?:precondition|object meta))?: )\d+(?: \(\d+\))?");
+pattern!(RECORDED, r"(?i)(ResourceVersion in (?:the precondition|record)) \(\d+\)");
 pattern!(NODE_PORT, r"\b3[0-2]\d{3}\b");
 
 /// Custom resources of scenarios are in this domain; their lists show the kind of each item.
@@ -134,6 +135,7 @@ pub fn clean(text: &str) -> String {
     let text = VOLUME.replace_all(&text, "kube-api-access-<random>");
     let text = TOKEN.replace_all(&text, "<token>");
     let text = NODE_PORT.replace_all(&text, "<node port>");
+    let text = RECORDED.replace_all(&text, "${1} (<n>)");
     VERSIONS.replace_all(&text, "${1}<n>").into_owned()
 }
 

@@ -12,6 +12,7 @@ mod delete;
 mod get;
 mod list;
 mod object;
+mod options;
 mod patch;
 mod scale;
 mod update;
@@ -56,8 +57,17 @@ pub async fn handle(mut call: Call) -> Answer {
 async fn run(call: &mut Call) -> Result<Answer, Status> {
     let resource = call.served.resource.clone();
     let subresource = call.subresource.clone();
+    if ["create", "update", "patch"].contains(&call.verb) {
+        options::check(call)?;
+    }
     if subresource.is_empty() {
-        if !resource.allows(call.verb) {
+        // Only custom resources are created at the path of an object.
+        let placed = match call.verb {
+            "update" | "patch" => !call.name.is_empty(),
+            "create" => call.name.is_empty() || resource.custom,
+            _ => true,
+        };
+        if !placed || !resource.allows(call.verb) {
             return Err(method_not_allowed());
         }
         return match call.verb {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aro_kube_types::registry::builtin;
 use aro_machinery::status::{Details, Status};
 use aro_machinery::GroupResource;
 use bytes::Bytes;
@@ -47,20 +48,27 @@ async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<
     check(cluster, &user, &attributes(verb, &path))?;
     let types = cluster.types();
     let Some(served) = types.find(path.group, path.version, path.resource) else {
-        return Ok(not_found(cluster, &path));
+        return not_found(&path);
     };
     if served.resource.namespaced && path.namespace.is_empty() && named {
-        return Ok(page_not_found());
+        return not_found(&path);
     }
     if !served.resource.namespaced && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Ok(page_not_found());
+        return not_found(&path);
+    }
+    if parts.method == Method::HEAD {
+        return Err(rest::method_not_allowed());
     }
     let served = served.clone();
     let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
     let Some(accepted) = media::accepted(accept) else {
-        return Err(Status::not_acceptable(
-            "only the following media types are accepted: application/json, application/yaml, application/json;as=Table;v=v1;g=meta.k8s.io",
-        ));
+        let types = media::types(served.custom.is_some());
+        // Upstream's router looks at media types alone, and only for built-in resources; the rest is looked at later.
+        if served.custom.is_none() && !media::names_known_type(accept) {
+            let message = format!("406: Not Acceptable\n\nAvailable representations: {types}");
+            return Err(Status::not_acceptable(message).with_details(Details::default()));
+        }
+        return Err(Status::not_acceptable(format!("only the following media types are accepted: {types}")));
     };
     let mut query = query.into_owned();
     if watching && named {
@@ -144,10 +152,11 @@ pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Stat
     Status::forbidden(&GroupResource::new(attributes.group, attributes.resource), attributes.name, why)
 }
 
-fn page_not_found() -> Answer {
-    answer::text(404, "text/plain; charset=utf-8", "404 page not found\n")
-}
-
-fn not_found(_cluster: &Cluster, _path: &ResourcePath<'_>) -> Answer {
-    page_not_found()
+/// Groups of built-in resources know what they do not have; others are not known at all.
+fn not_found(path: &ResourcePath<'_>) -> Result<Answer, Status> {
+    let known = builtin().resources().iter().any(|resource| resource.gvk.group == path.group);
+    if known {
+        return Err(rest::page_not_found());
+    }
+    Ok(answer::text(404, "text/plain; charset=utf-8", "404 page not found\n"))
 }

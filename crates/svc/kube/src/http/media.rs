@@ -16,6 +16,23 @@ pub struct Accepted {
     pub yaml: bool,
 }
 
+/// Media types that resources are read and shown in, as errors list them.
+pub fn types(custom: bool) -> &'static str {
+    if custom {
+        "application/json, application/yaml"
+    } else {
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    }
+}
+
+/// Whether any media type of the header is one that built-in resources have, whatever it is asked to hold.
+pub fn names_known_type(header: Option<&str>) -> bool {
+    header.unwrap_or_default().split(',').any(|range| {
+        let media = range.split(';').next().unwrap_or_default().trim();
+        ["*/*", "application/*", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"].contains(&media)
+    })
+}
+
 /// Reads `Accept`. `None`: nothing in it is possible.
 pub fn accepted(header: Option<&str>) -> Option<Accepted> {
     let plain = Accepted { shape: Shape::Object, yaml: false };

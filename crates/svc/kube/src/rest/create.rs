@@ -90,10 +90,10 @@ const ATTEMPTS: usize = 8;
 
 /// Stores a new object. Its fields have owners already.
 pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<Written, Status> {
-    let dry_run = call.query.dry_run()?;
+    let dry_run = call.query.dry_run();
     if !matches!(meta::resource_version(&object), "" | "0") {
         let message = "resourceVersion should not be set on objects to be created";
-        return Err(Status::new(400, "BadRequest", message));
+        return Err(Status::new(500, "", message));
     }
     let generated = meta::name(&object).is_empty();
     let prefix = meta::get(&object, &["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use aro_base::SignedDuration;
 use aro_machinery::meta;
 use aro_machinery::status::{Details, FieldError, Status};
-use aro_machinery::decode;
+use aro_machinery::{Typed, decode};
+use aro_kube_types::registry::builtin;
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -88,18 +89,40 @@ fn returns_object(call: &Call) -> bool {
         )
 }
 
-/// Reads options from the body, or else from the query.
-pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
-    let mut options = DeleteOptions { dry_run: call.query.dry_run()?, ..DeleteOptions::default() };
-    let body: Value = if call.body.is_empty() {
-        Value::Null
-    } else {
-        match call.content_type().as_str() {
-            object::PROTOBUF => object::from_protobuf(&call.body)?,
-            "application/yaml" => decode::parse_yaml(&call.body).map_err(Status::bad_request)?.0,
-            _ => decode::parse(&call.body).map_err(Status::bad_request)?.0,
+/// Options in the body, if there is one.
+fn body(call: &Call) -> Result<Value, Status> {
+    if call.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let definitions = builtin().definitions();
+    let Some(schema) = definitions.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions") else {
+        return Err(Status::internal("the type of DeleteOptions is not known"));
+    };
+    let typed = Typed::new(schema, definitions);
+    let mut body = match call.content_type().as_str() {
+        object::PROTOBUF => object::from_protobuf(&call.body)?,
+        "application/yaml" => decode::parse_yaml(&call.body).map_err(Status::bad_request)?.0,
+        _ => {
+            let head = decode::type_meta(&call.body);
+            head.map_err(|problem| Status::bad_request(format!("couldn't get version/kind; {problem}")))?;
+            decode::parse(&call.body).map_err(Status::bad_request)?.0
         }
     };
+    let kind = meta::kind(&body);
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        let version = meta::api_version(&body);
+        return Err(Status::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    decode::coerce(&mut body, typed).map_err(Status::bad_request)?;
+    Ok(body)
+}
+
+/// Reads options from the body, or else from the query.
+pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
+    let mut options = DeleteOptions { dry_run: call.query.dry_run(), ..DeleteOptions::default() };
+    let body = body(call)?;
     let mut policy;
     if body.is_object() {
         options.grace_seconds = body.get("gracePeriodSeconds").and_then(Value::as_i64);
@@ -133,10 +156,13 @@ pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
         Some("Background") => Some(Policy::Background),
         Some("Foreground") => Some(Policy::Foreground),
         Some(other) => {
-            let supported = ["Background", "Foreground", "Orphan"];
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
             return Err(invalid(FieldError::not_supported("propagationPolicy", other, supported)));
         }
     };
+    if let Some(error) = super::options::dry_run(call) {
+        return Err(invalid(error));
+    }
     if options.grace_seconds.is_some_and(|seconds| seconds < 0) {
         options.grace_seconds = Some(1);
     }
@@ -198,19 +224,22 @@ fn last_state(stored: &Stored) -> Value {
 }
 
 fn check_preconditions(served: &Served, name: &str, live: &Value, options: &DeleteOptions) -> Result<(), Status> {
-    let differs = |what: &str, asked: &str, found: &str| {
-        let why = format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}");
-        Err(Status::conflict(&served.resource.group_resource(), name, why))
+    let differs = |what: &str, asked: &str, found: &str, happened: &str| {
+        let why = format!(
+            "the {what} in the precondition ({asked}) does not match the {what} in record ({found}). The object might have been {happened}"
+        );
+        let gvk = &served.resource.gvk;
+        Err(Status::conflict(&aro_machinery::GroupResource::new(&*gvk.group, &*gvk.kind), name, why))
     };
     if let Some(uid) = &options.uid
         && uid != meta::uid(live)
     {
-        return differs("UID", uid, meta::uid(live));
+        return differs("UID", uid, meta::uid(live), "deleted and then recreated");
     }
     if let Some(version) = &options.version
         && version != meta::resource_version(live)
     {
-        return differs("ResourceVersion", version, meta::resource_version(live));
+        return differs("ResourceVersion", version, meta::resource_version(live), "modified");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use aro_machinery::meta;
 use aro_machinery::selector::{FieldSelector, LabelSelector};
 use aro_machinery::status::{Cause, Details, FieldError, Status};
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,12 +33,7 @@ impl Selection {
         let known = selectable(&call.served);
         for (field, ..) in fields.requirements() {
             if !known.iter().any(|name| name == field) {
-                let message = if call.served.resource.custom {
-                    format!("field label not supported: {field}")
-                } else {
-                    format!("field label not supported: {field}")
-                };
-                return Err(Status::bad_request(message));
+                return Err(Status::bad_request(format!("field label not supported: {field}")));
             }
         }
         Ok(Self { labels, fields, served: call.served.clone() })
@@ -73,10 +68,6 @@ impl Selection {
         })
     }
 
-    /// The one object that can match at all, if the selector says so.
-    pub fn only_name(&self) -> Option<&str> {
-        self.fields.requirements().find(|(field, equal, _)| *field == "metadata.name" && *equal).map(|(.., name)| name)
-    }
 }
 
 fn selectable(served: &Served) -> Vec<String> {
@@ -100,6 +91,10 @@ fn field_of(served: &Served, tree: &Value, field: &str) -> String {
     aro_kube_types::fields::field_value(&served.resource, tree, field).map(|value| value.into_owned()).unwrap_or_default()
 }
 
+/// As Go reads it: bits left over at the end do not matter.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
 /// Where a page ended.
 #[derive(Debug, Serialize, Deserialize)]
 struct Continue {
@@ -115,9 +110,13 @@ impl Continue {
     }
 
     fn decode(text: &str) -> Result<Self, Status> {
-        let invalid = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| invalid(&error.to_string()))?;
-        let token: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+        let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bytes = LENIENT.decode(text.trim_end_matches('=')).map_err(|error| match error {
+            base64::DecodeError::InvalidByte(at, _) => invalid(&format!("illegal base64 data at input byte {at}")),
+            _ => invalid(&format!("illegal base64 data at input byte {}", text.len())),
+        })?;
+        let (token, _) = aro_machinery::decode::parse(&bytes).map_err(|problem| invalid(&problem))?;
+        let token: Self = serde_json::from_value(token).map_err(|error| invalid(&error.to_string()))?;
         if token.v != "meta.k8s.io/v1" {
             return Err(invalid(&format!("server does not recognize this encoded version {:?}", token.v)));
         }
@@ -126,10 +125,12 @@ impl Continue {
 }
 
 pub(super) fn parse_version(text: &str) -> Result<u64, Status> {
-    text.parse().map_err(|_| {
-        let quoted = aro_machinery::status::go_quote(text);
-        Status::bad_request(format!("invalid resource version: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"))
-    })
+    text.parse().map_err(|_| Status::bad_request(format!("invalid resource version: {}", invalid_version(text))))
+}
+
+pub(super) fn invalid_version(text: &str) -> String {
+    let quoted = aro_machinery::status::go_quote(text);
+    format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax")
 }
 
 /// Waits until readers may see this version; a client may have heard of it elsewhere.
@@ -173,6 +174,9 @@ fn check_options(call: &Call) -> Result<(), Status> {
     let matching = call.query.get("resourceVersionMatch");
     let version = call.query.get("resourceVersion");
     let mut errors = Vec::new();
+    if call.query.get("sendInitialEvents").is_some() {
+        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
     if let Some(matching) = matching {
         if version.is_none() {
             let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use crate::convert;
 use crate::http::answer::{self, Answer};
-use crate::http::media::Shape;
+use crate::http::media::{self, Shape};
 use crate::storage::{Draft, Stored};
 
 /// What to do about fields a type does not have, or that are given twice.
@@ -47,24 +47,24 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 impl Call {
+    /// Media types this resource is read and shown in.
+    pub fn media_types(&self) -> &'static str {
+        media::types(self.served.resource.custom)
+    }
+
+    pub fn unsupported_body(&self) -> Status {
+        Status::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            self.media_types()
+        ))
+    }
+
     pub fn strictness(&self) -> Result<Strictness, Status> {
         match self.query.get("fieldValidation") {
-            None | Some("Warn") => Ok(Strictness::Warn),
             Some("Ignore") => Ok(Strictness::Ignore),
             Some("Strict") => Ok(Strictness::Strict),
-            Some(other) => {
-                let error = FieldError::not_supported("fieldValidation", other, ["Ignore", "Strict", "Warn"]);
-                let kind = aro_machinery::GroupKind {
-                    group: "meta.k8s.io".to_owned(),
-                    kind: match self.verb {
-                        "create" => "CreateOptions",
-                        "patch" => "PatchOptions",
-                        _ => "UpdateOptions",
-                    }
-                    .to_owned(),
-                };
-                Err(Status::invalid(&kind, "", &[error]))
-            }
+            // Anything else was refused before.
+            _ => Ok(Strictness::Warn),
         }
     }
 
@@ -76,7 +76,7 @@ impl Call {
             "" | "application/json" => Form::Json,
             "application/yaml" => Form::Yaml,
             PROTOBUF if self.served.custom.is_none() => Form::Protobuf,
-            _ => return Err(unsupported_body()),
+            _ => return Err(self.unsupported_body()),
         };
         let unreadable = |problem: String| {
             Status::bad_request(format!(
@@ -89,13 +89,16 @@ impl Call {
             (from_protobuf(&body)?, Vec::new())
         } else if form == Form::Yaml {
             let (value, duplicates) = decode::parse_yaml(&body).map_err(|problem| {
-                Status::bad_request(format!("error converting YAML to JSON: yaml: {problem}"))
+                unrecognized(&gvk.kind, &format!("{problem} ({})", decode::summary(&body)))
             })?;
             (value, duplicates.into_iter().map(Problem::Duplicate).collect::<Vec<_>>())
         } else {
             // What is no JSON at all is refused before anybody asks what it should be.
             let head = decode::type_meta(&body);
-            head.map_err(|problem| Status::bad_request(format!("couldn't get version/kind; {problem}")))?;
+            let head = head.map_err(|problem| unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}")))?;
+            if self.served.custom.is_none() {
+                check_registered(&head.api_version, &head.kind, &gvk)?;
+            }
             if self.served.custom.is_none() {
                 decode::decode(&body, self.served.typed()).map_err(unreadable)?
             } else {
@@ -105,6 +108,9 @@ impl Call {
         };
         if !object.is_object() {
             return Err(Status::bad_request("the body of the request must be an object"));
+        }
+        if self.served.custom.is_none() {
+            check_registered(meta::api_version(&object), meta::kind(&object), &gvk)?;
         }
         check_kind(&mut object, &gvk)?;
         self.admit_type(&mut object, &mut problems, form != Form::Json).map_err(unreadable)?;
@@ -119,7 +125,7 @@ impl Call {
             "" | "application/json" => decode::parse(&self.body).map_err(Status::bad_request)?.0,
             "application/yaml" => decode::parse_yaml(&self.body).map_err(Status::bad_request)?.0,
             PROTOBUF => from_protobuf(&self.body)?,
-            _ => return Err(unsupported_body()),
+            _ => return Err(self.unsupported_body()),
         };
         if !object.is_object() {
             return Err(Status::bad_request("the body of the request must be an object"));
@@ -139,8 +145,9 @@ impl Call {
     /// Makes an object be of its type: removes what the type does not have and fills in defaults.
     fn admit_type(&self, object: &mut Value, problems: &mut Vec<Problem>, coerce: bool) -> Result<(), String> {
         if let Some(custom) = &self.served.custom {
-            problems.extend(custom.compiled.prune(object).into_iter().map(Problem::Unknown));
+            // In upstream's order: what a default adds and the schema does not know goes, too.
             custom.compiled.default(object);
+            problems.extend(custom.compiled.prune(object).into_iter().map(Problem::Unknown));
         } else {
             if coerce {
                 problems.extend(decode::coerce(object, self.served.typed())?.into_iter().map(Problem::Unknown));
@@ -231,10 +238,31 @@ fn reset_fields(call: &Call) -> &'static Set {
     }
 }
 
-pub fn unsupported_body() -> Status {
-    Status::unsupported_media_type(
-        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
-    )
+fn unrecognized(kind: &str, problem: &str) -> Status {
+    Status::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {problem}"))
+}
+
+/// What upstream's decoder finds out before it looks at members: whether there is such a kind, and whether it is this one.
+fn check_registered(api_version: &str, kind: &str, gvk: &aro_machinery::GroupVersionKind) -> Result<(), Status> {
+    let api_version = if api_version.is_empty() { gvk.api_version() } else { api_version.to_owned() };
+    let kind = if kind.is_empty() { &gvk.kind } else { kind };
+    let Some(given) = aro_machinery::GroupVersion::parse(&api_version) else { return Ok(()) };
+    let registered = builtin().definition_name(&given.with_kind(kind)).is_some();
+    let refuse = |why: String| {
+        let version = given.version.clone();
+        Err(Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", gvk.kind)))
+    };
+    if !registered {
+        return refuse(format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        ));
+    }
+    if *kind == gvk.kind {
+        // Another version of it is refused by name.
+        return Ok(());
+    }
+    let package = gvk.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    refuse(format!("converting ({}.{kind}) to ({package}.{}): unknown conversion", given.version, gvk.kind))
 }
 
 fn check_kind(object: &mut Value, gvk: &aro_machinery::GroupVersionKind) -> Result<(), Status> {

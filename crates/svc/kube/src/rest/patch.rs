@@ -1,8 +1,8 @@
 //! Patches: JSON, merge, strategic merge, and server-side apply.
 
 use aro_machinery::apply;
-use aro_machinery::patch::{self, PatchError, PatchErrorClass};
-use aro_machinery::status::{FieldError, Status};
+use aro_machinery::patch::{self, PatchError};
+use aro_machinery::status::Status;
 use aro_machinery::{decode, meta};
 use serde_json::{Value, json};
 
@@ -32,14 +32,10 @@ async fn by(
     call: &mut Call,
     patch: impl Fn(&Value, &Value, &Call) -> Result<Value, PatchError>,
 ) -> Result<Answer, Status> {
-    if call.query.get("force").is_some() {
-        let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
-        return Err(options_invalid(error));
-    }
     let body = call.body.clone();
     let (body, _) = decode::parse(&body).map_err(Status::bad_request)?;
     let written = change(call, |call, live| {
-        let mut new = patch(live, &body, call).map_err(refused)?;
+        let mut new = patch(live, &body, call).map_err(|error| error.status())?;
         if meta::name(&new) != meta::name(live) && !meta::name(&new).is_empty() {
             return Err(Status::bad_request(format!(
                 "the name of the object ({}) does not match the name on the URL ({})",
@@ -63,24 +59,8 @@ async fn by(
     written.answer(call, 200)
 }
 
-fn refused(error: PatchError) -> Status {
-    match error.class {
-        PatchErrorClass::BadRequest => Status::bad_request(error.message),
-        PatchErrorClass::TooLarge => Status::too_large(error.message),
-        PatchErrorClass::Unprocessable => Status::new(422, "Invalid", error.message),
-        PatchErrorClass::Internal => Status::internal(error.message),
-    }
-}
-
-fn options_invalid(error: FieldError) -> Status {
-    let kind = aro_machinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "PatchOptions".to_owned() };
-    Status::invalid(&kind, "", &[error])
-}
-
 async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
-    let Some(manager) = call.query.get("fieldManager").map(str::to_owned) else {
-        return Err(options_invalid(FieldError::required("fieldManager", "is required for apply patch")));
-    };
+    let manager = call.manager();
     let force = call.query.flag("force");
     let body = call.body.clone();
     let (mut config, duplicates) =

@@ -99,7 +99,7 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
             }
             "application/merge-patch+json" | "application/strategic-merge-patch+json" => patch::merge_patch(&view, &sent),
             "application/apply-patch+yaml" => patch::merge_patch(&view, &sent),
-            _ => return Err(super::object::unsupported_body()),
+            _ => return Err(call.unsupported_body()),
         };
         let replicas = match meta::get(&wanted, &["spec", "replicas"]) {
             None | Some(Value::Null) => 0,

@@ -75,7 +75,7 @@ pub(super) async fn change(
     call: &mut Call,
     mut make: impl FnMut(&mut Call, &Value) -> Result<Option<Value>, Status>,
 ) -> Result<Written, Status> {
-    let dry_run = call.query.dry_run()?;
+    let dry_run = call.query.dry_run();
     let key = call.key();
     let warnings = call.warnings.len();
     for _ in 0..ATTEMPTS {
