@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use aro_base::SharedClock;
 use aro_machinery::status::Status;
+use aro_runtime::Scope;
 use parking_lot::RwLock;
 
 use crate::cluster::Cluster;
@@ -92,9 +93,9 @@ impl Clusters {
         cluster
     }
 
-    /// Work that follows from writes is queued here.
-    pub fn chores(&self) -> &Chores {
-        &self.inner.chores
+    /// Starts doing what follows from writes: collecting, emptying, signing.
+    pub fn work(&self, scope: &Scope) {
+        housekeeping::start(&self.inner.chores, scope);
     }
 
     pub fn names(&self) -> Vec<String> {

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 
 use crate::clusters::{Clusters, ClustersError};
 use crate::config::KubeConfig;
-use crate::housekeeping;
 use crate::kubeconfig::{Entry, render};
 use crate::tls::ByServerName;
 
@@ -56,7 +55,7 @@ impl Role for Kube {
         });
         let opened = opened.await.map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
         let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
-        housekeeping::start(clusters.chores(), &scope);
+        clusters.work(&scope);
         let address = ports.listener.local_addr();
         for name in &config.clusters {
             clusters.ensure(name).await.map_err(|error| RunError::caused("start a cluster", error))?;

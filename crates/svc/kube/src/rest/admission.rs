@@ -30,7 +30,6 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
         ("", "nodes", Operation::Create) => node(object),
         ("", "services", _) => crate::addresses::service(call, object, old)?,
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
-        ("certificates.k8s.io", "certificatesigningrequests", Operation::Create) => requester(call, object),
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
             crate::identity::signing::check(call, object)?;
         }
@@ -222,8 +221,12 @@ fn definition(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<()
     Err(Status::invalid(&call.served.resource.group_kind(), meta::name(object), &errors))
 }
 
-/// Who asks for a certificate is not for them to say.
-fn requester(call: &Call, object: &mut Value) {
+/// Who asks for a certificate is not for them to say. Runs after the type's own preparation, which takes away what the
+/// client said.
+pub fn requester(call: &Call, object: &mut Value) {
+    if !call.served.is("certificates.k8s.io", "certificatesigningrequests") {
+        return;
+    }
     meta::set(object, &["spec", "username"], json!(call.user.name));
     meta::set(object, &["spec", "groups"], json!(call.user.groups));
     if call.user.uid.is_empty() {

@@ -112,6 +112,7 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
         }
         admission::admit(call, Operation::Create, &mut object, None)?;
         prepare(call, &mut object);
+        admission::requester(call, &mut object);
         validate(call, &object)?;
         let name = meta::name(&object).to_owned();
         let key = call.key_of(&call.namespace, &name);

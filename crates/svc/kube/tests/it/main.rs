@@ -1,0 +1,4 @@
+//! One cluster in this process, asked without a socket.
+
+mod identity;
+mod support;

@@ -1,0 +1,109 @@
+//! A cluster and callers of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::{ManualClock, Timestamp};
+use aro_kube::identity::user::User;
+use aro_kube::{Cluster, ClusterService, Clusters};
+use aro_runtime::Scope;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+pub struct World {
+    pub clusters: Clusters,
+    pub cluster: Arc<Cluster>,
+    pub clock: Arc<ManualClock>,
+    scope: Scope,
+    _dir: tempfile::TempDir,
+}
+
+/// A caller, and what they send with every request.
+#[derive(Clone, Default)]
+pub struct Caller {
+    pub user: Option<User>,
+    pub headers: Vec<(String, String)>,
+}
+
+impl Caller {
+    pub fn admin() -> Self {
+        Self { user: Some(User::admin()), headers: Vec::new() }
+    }
+
+    pub fn named(name: &str, groups: &[&str]) -> Self {
+        let groups = groups.iter().map(|group| (*group).to_owned());
+        Self { user: Some(User::authenticated(name, groups)), headers: Vec::new() }
+    }
+
+    pub fn with_token(token: &str) -> Self {
+        Self { user: None, headers: vec![("authorization".to_owned(), format!("Bearer {token}"))] }
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap());
+        let clusters = Clusters::open(dir.path(), false, 1000, "kube.localhost", clock.clone()).unwrap();
+        let scope = Scope::root("test");
+        clusters.work(&scope);
+        let cluster = clusters.create("one").await.unwrap();
+        Self { clusters, cluster, clock, scope, _dir: dir }
+    }
+
+    pub async fn call(&self, caller: &Caller, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let service = ClusterService {
+            cluster: self.cluster.clone(),
+            peer: caller.user.clone().map(Arc::new),
+            max_body: 1 << 20,
+        };
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in &caller.headers {
+            request = request.header(name, value);
+        }
+        let content = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let bytes = if body.is_null() { Bytes::new() } else { serde_json::to_vec(body).unwrap().into() };
+        let request = request.header("content-type", content).body(Full::new(bytes)).unwrap();
+        let answer = service.oneshot(request).await.unwrap();
+        let code: StatusCode = answer.status();
+        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        (code.as_u16(), serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+    }
+
+    /// A call that must go well.
+    pub async fn done(&self, caller: &Caller, method: &str, path: &str, body: &Value) -> Value {
+        let (code, answer) = self.call(caller, method, path, body).await;
+        assert!((200..300).contains(&code), "{method} {path}: {code} {answer}");
+        answer
+    }
+
+    /// Waits until an object is as it should be.
+    pub async fn until(&self, path: &str, what: &str, good: impl Fn(&Value) -> bool) -> Value {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let (_, object) = self.call(&Caller::admin(), "GET", path, &Value::Null).await;
+            if good(&object) {
+                return object;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{what} did not come about: {object}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub async fn end(self) {
+        let closed = self.scope.close(Duration::from_secs(5)).await;
+        self.clusters.close();
+        closed.unwrap();
+    }
+}
