@@ -32,8 +32,10 @@ impl Stack {
 
     /// With settings of the test's own.
     pub async fn with(settings: &[(&str, &str)], clock: SharedClock) -> Result<Self> {
-        let mut sources =
-            Sources::default().set("frontend.listen", "127.0.0.1:0").set("admin.listen", "127.0.0.1:0");
+        let mut sources = Sources::default();
+        for key in ["frontend.listen", "admin.listen", "kube.listen"] {
+            sources = sources.set(key, "127.0.0.1:0");
+        }
         for (key, value) in settings {
             sources = sources.set(*key, *value);
         }

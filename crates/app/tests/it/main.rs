@@ -13,7 +13,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 fn sources() -> Sources {
-    Sources::default().set("frontend.listen", "127.0.0.1:0").set("admin.listen", "127.0.0.1:0")
+    Sources::default()
+        .set("frontend.listen", "127.0.0.1:0")
+        .set("admin.listen", "127.0.0.1:0")
+        .set("kube.listen", "127.0.0.1:0")
 }
 
 async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {
