@@ -28,6 +28,8 @@ pub enum Command {
     Config(ConfigArgs),
     /// Bring the store's schema up to date.
     Migrate(MigrateArgs),
+    /// Write what others install.
+    Gen(GenArgs),
     /// Write the reference documents of this program.
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -129,6 +131,25 @@ pub struct MigrateArgs {
     /// Where data lives. Short for `--set process.data_dir=…`.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct GenArgs {
+    #[command(subcommand)]
+    pub command: GenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GenCommand {
+    /// Print the definitions of our custom resources, as YAML documents.
+    Crds(GenCrdsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct GenCrdsArgs {
+    /// Write one file per definition into this directory instead; it is made when it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

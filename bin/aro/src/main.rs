@@ -3,6 +3,7 @@
 
 mod cli;
 mod config;
+mod gen_crds;
 mod generate;
 mod kube;
 mod migrate;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, GenArgs, GenCommand};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -41,6 +42,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Config(args) => Ok(config::run(args)),
         Command::Migrate(args) => migrate::run(args).await,
+        Command::Gen(GenArgs { command: GenCommand::Crds(args) }) => gen_crds::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Version => Ok(version::run()),
     }

@@ -21,6 +21,8 @@ mod running;
 mod start;
 mod store;
 
+/// The custom resources that this program brings along.
+pub use aro_crds as crds;
 pub use config::{AdminConfig, AppConfig, ProcessConfig, schema};
 pub use data_dir::DataDir;
 pub use endpoints::{Endpoint, table, write_endpoints_file};

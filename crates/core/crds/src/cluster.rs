@@ -1,0 +1,3 @@
+//! Managed clusters: `cluster.open-cluster-management.io`.
+
+pub mod v1;
