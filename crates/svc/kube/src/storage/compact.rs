@@ -121,7 +121,7 @@ impl Worker {
     fn clean(&self, id: SegmentId) -> Result<bool, OpenError> {
         let spaces: HashMap<u64, Arc<Space>> =
             self.spaces.lock().values().map(|space| (space.id, space.clone())).collect();
-        // A space's own record comes before its objects in the log, also after this.
+        // The segment may hold what is known about spaces themselves.
         for space in spaces.values() {
             if space.write_self(Ticket::Nothing).is_err() {
                 return Ok(false);

@@ -82,10 +82,16 @@ struct Recovered {
 }
 
 impl Recovery {
+    /// What is known about a space so far. Its own record may come later: compaction appends it once more.
+    fn space(&mut self, id: u64) -> &mut Recovered {
+        self.highest = self.highest.max(id);
+        self.spaces.entry(id).or_default()
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         match Record::decode(bytes) {
             Some(Record::Put { space, version, hole, shelf, key, json }) => {
-                let Some(space) = self.spaces.get_mut(&space) else { return };
+                let space = self.space(space);
                 space.version = space.version.max(version);
                 let shelf = match space.shelves.get_mut(shelf) {
                     Some(shelf) => shelf,
@@ -97,22 +103,20 @@ impl Recovery {
                 }
             }
             Some(Record::Delete { space, version, shelf, key }) => {
-                let Some(space) = self.spaces.get_mut(&space) else { return };
+                let space = self.space(space);
                 space.version = space.version.max(version);
                 if let Some(shelf) = space.shelves.get_mut(shelf) {
                     shelf.remove(key);
                 }
             }
             Some(Record::Mark { space, version }) => {
-                if let Some(space) = self.spaces.get_mut(&space) {
-                    space.version = space.version.max(version);
-                }
+                let space = self.space(space);
+                space.version = space.version.max(version);
             }
             Some(Record::Space { space, name, data }) => {
-                self.highest = self.highest.max(space);
-                let entry = self.spaces.entry(space).or_default();
-                entry.name = name.into();
-                entry.data = data.to_vec();
+                let space = self.space(space);
+                space.name = name.into();
+                space.data = data.to_vec();
             }
             Some(Record::Dropped { space }) => {
                 self.highest = self.highest.max(space);
@@ -137,7 +141,8 @@ impl Engine {
         }
         let live_bytes = Arc::new(AtomicU64::new(0));
         let mut spaces = HashMap::new();
-        for (id, found) in recovery.spaces {
+        // Without a record of its own, it is what was left of one that was dropped.
+        for (id, found) in recovery.spaces.into_iter().filter(|(_, found)| !found.name.is_empty()) {
             let data = Arc::from(found.data);
             let space =
                 Space::new(id, &found.name, data, journal.clone(), live_bytes.clone(), found.version, history);

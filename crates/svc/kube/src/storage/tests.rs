@@ -1,0 +1,423 @@
+//! The storage against a model of it: what a list of maps and a counter would do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+const HISTORY: usize = 8;
+
+fn object(key: &str, value: u64) -> Value {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    json!({"kind": "Thing", "metadata": {"name": name, "namespace": namespace, "labels": {"value": value.to_string()}}, "value": value})
+}
+
+fn open(dir: &Path) -> Engine {
+    Engine::open(dir, false, HISTORY).unwrap()
+}
+
+fn space(engine: &Engine, name: &str) -> Option<Arc<Space>> {
+    engine.spaces().into_iter().find(|space| &*space.name == name)
+}
+
+/// A key and the value there.
+type Content = BTreeMap<String, (u64, u64)>;
+
+/// What is true about one space, whatever the storage says.
+#[derive(Debug, Clone, Default)]
+struct Model {
+    version: u64,
+    now: Content,
+    /// Everything as it was after each version.
+    then: BTreeMap<u64, Content>,
+    /// Version, kind, key, value.
+    events: Vec<(u64, EventKind, String, u64)>,
+    /// What happened before this process is not known any more.
+    began: u64,
+}
+
+impl Model {
+    fn put(&mut self, key: &str, value: u64) -> u64 {
+        self.version += 1;
+        let kind = if self.now.contains_key(key) { EventKind::Modified } else { EventKind::Added };
+        self.now.insert(key.to_owned(), (self.version, value));
+        self.record(kind, key, value)
+    }
+
+    fn delete(&mut self, key: &str) -> u64 {
+        self.version += 1;
+        let (_, value) = self.now.remove(key).unwrap();
+        self.record(EventKind::Deleted, key, value)
+    }
+
+    fn record(&mut self, kind: EventKind, key: &str, value: u64) -> u64 {
+        self.events.push((self.version, kind, key.to_owned(), value));
+        self.then.insert(self.version, self.now.clone());
+        self.version
+    }
+
+    fn at(&self, version: u64) -> Content {
+        self.then.range(..=version).next_back().map(|(_, content)| content.clone()).unwrap_or_default()
+    }
+}
+
+fn content(objects: &[Arc<Stored>]) -> Content {
+    objects
+        .iter()
+        .map(|stored| {
+            let tree = stored.value();
+            assert_eq!(tree["metadata"]["resourceVersion"], stored.version.to_string());
+            let value = tree["value"].as_u64().unwrap();
+            assert_eq!(stored.label("value"), Some(value.to_string().as_str()));
+            (stored.key.to_string(), (stored.version, value))
+        })
+        .collect()
+}
+
+fn compare(space: &Space, model: &Model) {
+    let shelf = space.shelf("things");
+    assert_eq!(space.version(), model.version, "the counter of {}", space.name);
+    let listed = shelf.list("", None, usize::MAX, || space.version(), |_| true);
+    assert_eq!(content(&listed.objects), model.now);
+    assert_eq!(listed.version, model.version);
+    for namespace in ["a/", "b/"] {
+        let mut pages = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = shelf.list(namespace, after.as_deref(), 2, || space.version(), |_| true);
+            after = page.objects.last().map(|last| last.key.to_string());
+            pages.extend(page.objects);
+            if page.remaining == 0 {
+                break;
+            }
+        }
+        let wanted = model.now.iter().filter(|(key, _)| key.starts_with(namespace));
+        assert_eq!(content(&pages), wanted.map(|(key, value)| (key.clone(), *value)).collect());
+    }
+    let oldest = model.events.iter().rev().nth(HISTORY).map_or(model.began, |event| event.0.max(model.began));
+    for version in model.began.saturating_sub(2)..=model.version {
+        let known = match shelf.since(version, usize::MAX) {
+            Ok(events) => {
+                let events: Vec<_> = events
+                    .iter()
+                    .map(|event| {
+                        let value = event.object.value()["value"].as_u64().unwrap();
+                        (event.object.version, event.kind, event.object.key.to_string(), value)
+                    })
+                    .collect();
+                let wanted: Vec<_> = model.events.iter().filter(|event| event.0 > version).cloned().collect();
+                assert_eq!(events, wanted, "since {version}");
+                true
+            }
+            Err(old) => {
+                assert!(version < old.oldest && version < oldest, "{version} is known, and said to be too old");
+                false
+            }
+        };
+        match shelf.list_at(version, "", None, usize::MAX, |_| true) {
+            Ok(listed) => {
+                assert!(known);
+                assert_eq!(content(&listed.objects), model.at(version), "at {version}");
+            }
+            Err(_) => assert!(!known),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put { space: usize, key: usize },
+    Delete { space: usize, key: usize },
+    /// A write that was decided upon something old.
+    Stale { space: usize, key: usize },
+    /// Several at once, so that they are queued behind one another.
+    Burst { space: usize, count: usize },
+    Compact,
+    Reopen,
+    Drop { space: usize },
+}
+
+const SPACES: [&str; 3] = ["one", "two", "three"];
+const KEYS: [&str; 6] = ["a/x", "a/y", "a/z", "b/x", "b/y", "ab/x"];
+
+fn step() -> impl Strategy<Value = Step> {
+    let (space, key) = (0..SPACES.len(), 0..KEYS.len());
+    prop_oneof![
+        12 => (space.clone(), key.clone()).prop_map(|(space, key)| Step::Put { space, key }),
+        6 => (space.clone(), key.clone()).prop_map(|(space, key)| Step::Delete { space, key }),
+        2 => (space.clone(), key).prop_map(|(space, key)| Step::Stale { space, key }),
+        2 => (space.clone(), 1..90_usize).prop_map(|(space, count)| Step::Burst { space, count }),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Reopen),
+        1 => space.prop_map(|space| Step::Drop { space }),
+    ]
+}
+
+async fn run(steps: Vec<Step>) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut engine = open(dir.path());
+    let mut models: BTreeMap<&str, Model> = BTreeMap::new();
+    let mut value = 0;
+    for step in steps {
+        value += 1;
+        let name = match &step {
+            Step::Put { space, .. } | Step::Delete { space, .. } | Step::Stale { space, .. } => SPACES[*space],
+            Step::Burst { space, .. } | Step::Drop { space } => SPACES[*space],
+            Step::Compact | Step::Reopen => "",
+        };
+        if !name.is_empty() && !models.contains_key(name) {
+            engine.create(name, name.as_bytes().to_vec()).await.unwrap();
+            models.insert(name, Model::default());
+        }
+        match step {
+            Step::Put { key, .. } => {
+                let (space, model, key) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let shelf = space.shelf("things");
+                let expect = model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
+                let draft = Draft::of(&object(key, value));
+                let written = space.commit(&shelf, key, expect, Change::Put(draft)).await.unwrap();
+                assert_eq!(written.version, model.put(key, value));
+            }
+            Step::Delete { key, .. } => {
+                let (space, model, key) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let shelf = space.shelf("things");
+                match model.now.get(key).copied() {
+                    Some((version, _)) => {
+                        let gone = space.commit(&shelf, key, Expect::Version(version), Change::Delete).await.unwrap();
+                        assert_eq!(gone.version, model.delete(key));
+                    }
+                    None => {
+                        let refused = space.commit(&shelf, key, Expect::Version(1), Change::Delete).await;
+                        assert!(matches!(refused, Err(WriteFailed::Changed(None))));
+                    }
+                }
+            }
+            Step::Stale { key, .. } => {
+                let (space, model, key) = (space(&engine, name).unwrap(), &models[name], KEYS[key]);
+                let expect = if model.now.contains_key(key) { Expect::Absent } else { Expect::Version(7) };
+                let draft = Draft::of(&object(key, value));
+                let refused = space.commit(&space.shelf("things"), key, expect, Change::Put(draft)).await;
+                assert!(matches!(refused, Err(WriteFailed::Changed(_))));
+            }
+            Step::Burst { count, .. } => {
+                let (space, model) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap());
+                let shelf = space.shelf("things");
+                let mut writes = Vec::new();
+                for index in 0..count {
+                    let key = KEYS[index % KEYS.len()];
+                    let latest = space.latest(&shelf, key).map(|stored| stored.version);
+                    assert_eq!(latest, model.now.get(key).map(|(version, _)| *version), "what is queued counts");
+                    let expect = latest.map_or(Expect::Absent, Expect::Version);
+                    let draft = Draft::of(&object(key, value));
+                    let mut write = Box::pin({
+                        let (space, shelf) = (space.clone(), shelf.clone());
+                        async move { space.commit(&shelf, key, expect, Change::Put(draft)).await }
+                    });
+                    let _ = futures::poll!(&mut write);
+                    writes.push(write);
+                    model.put(key, value);
+                }
+                // A write that nobody waits for any more stands.
+                drop(writes);
+                let mut versions = space.versions();
+                versions.wait_for(|version| *version >= model.version).await.unwrap();
+            }
+            Step::Compact => engine.compact(),
+            Step::Reopen => {
+                engine.close();
+                drop(engine);
+                engine = open(dir.path());
+                let mut found: Vec<String> = engine.spaces().iter().map(|space| space.name.to_string()).collect();
+                found.sort();
+                let mut wanted: Vec<&str> = models.keys().copied().collect();
+                wanted.sort_unstable();
+                assert_eq!(found, wanted);
+                for (name, model) in &mut models {
+                    model.began = model.version;
+                    assert_eq!(&*space(&engine, name).unwrap().data(), name.as_bytes());
+                }
+            }
+            Step::Drop { .. } => {
+                let gone = space(&engine, name).unwrap();
+                engine.drop_space(&gone).await.unwrap();
+                models.remove(name);
+                let (shelf, draft) = (gone.shelf("things"), Draft::of(&object("q/q", 1)));
+                let refused = gone.commit(&shelf, "q/q", Expect::Absent, Change::Put(draft)).await;
+                assert!(matches!(refused, Err(WriteFailed::Unavailable)));
+            }
+        }
+        for (name, model) in &models {
+            compare(&space(&engine, name).unwrap(), model);
+        }
+    }
+    let bytes: usize = engine.spaces().iter().map(|space| usize::try_from(space.live()).unwrap()).sum();
+    assert_eq!(engine.usage().0, bytes as u64, "what is alive is counted right");
+    engine.close();
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_does_what_a_map_and_a_counter_would(steps in prop::collection::vec(step(), 1..60)) {
+        runtime().block_on(run(steps));
+    }
+
+    #[test]
+    fn a_torn_log_gives_back_a_prefix_of_what_was_written(count in 1..40_u64, cut in 0.0..1.0_f64, rubbish: Vec<u8>) {
+        runtime().block_on(torn(count, cut, &rubbish));
+    }
+}
+
+fn newest_segment(dir: &Path) -> PathBuf {
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap()
+}
+
+async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    let things = engine.create("one", b"keys".to_vec()).await.unwrap();
+    let shelf = things.shelf("things");
+    engine.close();
+    drop((engine, things, shelf));
+    let engine = open(dir.path());
+    let things = space(&engine, "one").unwrap();
+    let shelf = things.shelf("things");
+    let mut model = Model::default();
+    for value in 1..=count {
+        let key = KEYS[usize::try_from(value).unwrap() % KEYS.len()];
+        let expect = model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
+        let delete = value % 5 == 0 && expect != Expect::Absent;
+        let change = if delete { Change::Delete } else { Change::Put(Draft::of(&object(key, value))) };
+        things.commit(&shelf, key, expect, change).await.unwrap();
+        if delete { model.delete(key) } else { model.put(key, value) };
+    }
+    engine.close();
+    drop((engine, things, shelf));
+    let path = newest_segment(dir.path());
+    let bytes = std::fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "some place in the file")]
+    let cut = (used as f64 * cut) as usize;
+    let mut left = bytes[..cut].to_vec();
+    left.extend_from_slice(rubbish);
+    std::fs::write(&path, left).unwrap();
+    let engine = open(dir.path());
+    let things = space(&engine, "one").unwrap();
+    let found = content(&things.shelf("things").all());
+    assert_eq!(found, model.at(things.version()), "it is what it was at version {}", things.version());
+    // And it goes on from there.
+    let before = things.version();
+    let draft = Draft::of(&object("new/one", 1));
+    let fresh = things.commit(&things.shelf("things"), "new/one", Expect::Absent, Change::Put(draft)).await.unwrap();
+    assert_eq!(fresh.version, before + 1);
+    engine.close();
+}
+
+/// Makes segments: each start begins a new one.
+fn several_segments(dir: &Path, count: usize) -> Engine {
+    for _ in 1..count {
+        open(dir).close();
+    }
+    open(dir)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compaction_during_writes_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for round in 0..6_u64 {
+        let engine = Arc::new(several_segments(dir.path(), 3));
+        let things = match space(&engine, "one") {
+            Some(things) => things,
+            None => engine.create("one", Vec::new()).await.unwrap(),
+        };
+        let shelf = things.shelf("things");
+        for (key, value) in &counts {
+            assert_eq!(shelf.get(key).map(|stored| stored.value()["value"].as_u64().unwrap()), Some(*value), "{key}");
+        }
+        assert_eq!(shelf.len(), counts.len());
+        let done = Arc::new(AtomicBool::new(false));
+        let compacting = {
+            let (engine, done) = (engine.clone(), done.clone());
+            std::thread::spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    engine.compact();
+                }
+            })
+        };
+        for index in 0..400_u64 {
+            let key = format!("ns/{}", (index * 7 + round) % 97);
+            let latest = things.latest(&shelf, &key);
+            let expect = latest.as_ref().map_or(Expect::Absent, |stored| Expect::Version(stored.version));
+            if latest.is_some() && index % 3 == 0 {
+                things.commit(&shelf, &key, expect, Change::Delete).await.unwrap();
+                counts.remove(&key);
+            } else {
+                let value = round * 1000 + index;
+                things.commit(&shelf, &key, expect, Change::Put(Draft::of(&object(&key, value)))).await.unwrap();
+                counts.insert(key, value);
+            }
+        }
+        let version = things.version();
+        assert_eq!(version, (round + 1) * 400);
+        done.store(true, Ordering::Relaxed);
+        compacting.join().unwrap();
+        engine.close();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_space_dropped_during_compaction_does_not_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let stay = AtomicU64::new(0);
+    for _ in 0..4 {
+        let engine = Arc::new(several_segments(dir.path(), 3));
+        for left in engine.spaces() {
+            assert!(left.name.starts_with("stays"), "{} is back", left.name);
+        }
+        let done = Arc::new(AtomicBool::new(false));
+        let compacting = {
+            let (engine, done) = (engine.clone(), done.clone());
+            std::thread::spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    engine.compact();
+                }
+            })
+        };
+        engine.create(&format!("stays-{}", stay.fetch_add(1, Ordering::Relaxed)), Vec::new()).await.unwrap();
+        for index in 0..100 {
+            let name = format!("goes-{index}");
+            let goes = engine.create(&name, Vec::new()).await.unwrap();
+            let draft = Draft::of(&object("a/x", 1));
+            goes.commit(&goes.shelf("things"), "a/x", Expect::Absent, Change::Put(draft)).await.unwrap();
+            engine.drop_space(&goes).await.unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        compacting.join().unwrap();
+        engine.close();
+    }
+    let engine = open(dir.path());
+    assert_eq!(engine.spaces().len(), 4);
+    engine.close();
+}
+
+#[test]
+fn a_second_process_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    let error = Engine::open(dir.path(), false, HISTORY).unwrap_err();
+    let message = aro_base::chain(&error).to_string();
+    assert!(message.contains("another process") || message.contains("in use"), "{message}");
+    engine.close();
+}
