@@ -115,6 +115,7 @@ impl RunningApp {
                 // What goes with the process need not survive it.
                 flush: !matches!(self.data, DataDir::Ephemeral(_)),
                 clock: clock.clone(),
+                metrics: self.metrics.clone(),
                 readiness: self.readiness.clone(),
                 started,
             };

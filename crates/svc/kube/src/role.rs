@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use aro_base::SharedClock;
 use aro_runtime::{
-    BuildError, Checked, Component, Fault, Listener, Phase, Readiness, Role, RunError, Scope, TaskKind,
+    BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope, TaskKind,
 };
 use aro_web::{ServeOptions, serve_after};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::watch;
 
 use crate::clusters::{Clusters, ClustersError};
 use crate::config::KubeConfig;
+use crate::observe::Observer;
 use crate::kubeconfig::{Entry, render};
 use crate::tls::ByServerName;
 
@@ -23,6 +25,7 @@ pub struct KubePorts {
     /// Flush to disk before a write counts. Off only for data that may be lost.
     pub flush: bool,
     pub clock: SharedClock,
+    pub metrics: Metrics,
     pub readiness: Readiness,
     /// Told about the clusters once they answer.
     pub started: watch::Sender<Option<Clusters>>,
@@ -56,10 +59,16 @@ impl Role for Kube {
         let opened = opened.await.map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
         let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
         clusters.work(&scope);
+        let observer = Observer::new(&ports.metrics);
         let address = ports.listener.local_addr();
-        for name in &config.clusters {
-            clusters.ensure(name).await.map_err(|error| RunError::caused("start a cluster", error))?;
-        }
+        // Side by side, so that many share one flush.
+        let ensured = stream::iter(config.clusters.clone()).map(|name| {
+            let clusters = clusters.clone();
+            async move { clusters.ensure(&name).await }
+        });
+        let ensured = ensured.buffer_unordered(64);
+        ensured.try_for_each(|_| async { Ok(()) }).await.map_err(|error| RunError::caused("start a cluster", error))?;
+        observer.clusters.set(clusters.names().len() as i64);
         write_kubeconfigs(&clusters, &ports.dir, address, &config.clusters)
             .map_err(|error| RunError::caused("write kubeconfigs", error))?;
         // Requests drain first: whoever still writes is answered, or told that it was not done.
@@ -80,6 +89,7 @@ impl Role for Kube {
             clusters: clusters.clone(),
             default: config.clusters.first().map(|name| Arc::from(name.as_str())),
             max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+            observer: observer.clone(),
         };
         serve_after(ports.listener, handshake, &scope, options);
         ports.started.send_replace(Some(clusters.clone()));

@@ -10,12 +10,14 @@ use aro_machinery::status::Status;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::time::Instant;
 use tower::Service;
 
 use crate::cluster::Cluster;
 use crate::http::answer;
 use crate::http::body::Body;
 use crate::identity::user::User;
+use crate::observe::{Observer, Watching};
 use crate::server;
 
 /// Answers for one cluster, to one peer.
@@ -24,6 +26,8 @@ pub struct ClusterService {
     pub cluster: Arc<Cluster>,
     pub peer: Option<Arc<User>>,
     pub max_body: usize,
+    /// Told about every answer.
+    pub observer: Option<Observer>,
 }
 
 /// A cluster without a socket: what `kube::Client` is built on inside this process.
@@ -32,7 +36,7 @@ pub type InProcess = ClusterService;
 impl ClusterService {
     /// The cluster as seen by somebody in this process.
     pub fn in_process(cluster: Arc<Cluster>, user: User) -> Self {
-        Self { cluster, peer: Some(Arc::new(user)), max_body: 16 << 20 }
+        Self { cluster, peer: Some(Arc::new(user)), max_body: 16 << 20, observer: None }
     }
 }
 
@@ -50,7 +54,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { cluster, peer, max_body } = self.clone();
+        let Self { cluster, peer, max_body, observer } = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let body = match Limited::new(body, max_body).collect().await {
@@ -61,7 +65,23 @@ where
                 }
                 Err(_) => return Ok(answer::status(&Status::bad_request("the body of the request could not be read"))),
             };
-            Ok(server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await)
+            let Some(observer) = observer else {
+                return Ok(server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await);
+            };
+            let (method, uri) = (parts.method.clone(), parts.uri.clone());
+            let asked = Instant::now();
+            let mut answer = server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await;
+            observer.answered(&cluster, &method, &uri, answer.status().as_u16(), asked.elapsed());
+            if let Body::Stream(stream) = answer.body_mut() {
+                // Counted until the client or the server has had enough.
+                let watching = Watching::new(&observer);
+                let lasting = std::mem::replace(stream, Box::pin(futures::stream::empty()));
+                *stream = Box::pin(futures::StreamExt::map(lasting, move |bytes| {
+                    let _ = &watching;
+                    bytes
+                }));
+            }
+            Ok(answer)
         })
     }
 }

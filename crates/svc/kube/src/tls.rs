@@ -18,6 +18,7 @@ use tokio_rustls::server::TlsStream;
 use crate::cluster::Cluster;
 use crate::clusters::Clusters;
 use crate::identity::user::User;
+use crate::observe::Observer;
 use crate::service::ClusterService;
 
 /// Picks the cluster by the name the client asks for. Clients that ask for none get the default cluster.
@@ -26,6 +27,7 @@ pub struct ByServerName {
     pub clusters: Clusters,
     pub default: Option<Arc<str>>,
     pub max_body: usize,
+    pub observer: Observer,
 }
 
 /// Names every API server answers to inside its cluster.
@@ -55,7 +57,7 @@ impl Handshake for ByServerName {
         let stream = hello.into_stream(config).await?;
         let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let peer = certificate.and_then(|der| Subject::of_certificate(der).ok()).map(user_of);
-        Ok((stream, ClusterService { cluster, peer: peer.map(Arc::new), max_body: self.max_body }))
+        Ok((stream, ClusterService { cluster, peer: peer.map(Arc::new), max_body: self.max_body, observer: Some(self.observer.clone()) }))
     }
 }
 

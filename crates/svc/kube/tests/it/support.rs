@@ -64,6 +64,7 @@ impl World {
             cluster: self.cluster.clone(),
             peer: caller.user.clone().map(Arc::new),
             max_body: 1 << 20,
+            observer: None,
         };
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in &caller.headers {
