@@ -68,7 +68,8 @@ fn shelf_name(group: &str, plural: &str) -> Box<str> {
     if group.is_empty() { plural.into() } else { format!("{plural}.{group}").into() }
 }
 
-static BUILTIN: LazyLock<HashMap<String, Arc<Served>>> = LazyLock::new(|| {
+/// By plural: few resources share one, and looking up needs no key to be put together.
+static BUILTIN: LazyLock<HashMap<&'static str, Vec<Arc<Served>>>> = LazyLock::new(|| {
     let serve = |resource: &Arc<ResourceType>| {
         let gvk = &resource.gvk;
         // Two groups show the same events; of two versions of autoscalers the newer is kept.
@@ -78,11 +79,21 @@ static BUILTIN: LazyLock<HashMap<String, Arc<Served>>> = LazyLock::new(|| {
             _ => (gvk.group.as_str(), gvk.api_version()),
         };
         let shelf = shelf_name(group, &resource.plural);
-        let served = Served { resource: resource.clone(), shelf, stored_as, custom: None };
-        (key(&gvk.group, &gvk.version, &resource.plural), Arc::new(served))
+        Arc::new(Served { resource: resource.clone(), shelf, stored_as, custom: None })
     };
-    builtin().resources().iter().map(serve).collect()
+    let mut all: HashMap<&'static str, Vec<Arc<Served>>> = HashMap::new();
+    for resource in builtin().resources() {
+        all.entry(&resource.plural).or_default().push(serve(resource));
+    }
+    all
 });
+
+fn built_in(group: &str, version: &str, plural: &str) -> Option<&'static Arc<Served>> {
+    BUILTIN.get(plural)?.iter().find(|served| {
+        let gvk = &served.resource.gvk;
+        gvk.group == group && gvk.version == version
+    })
+}
 
 /// What one cluster serves at one moment.
 #[derive(Debug, Default)]
@@ -92,16 +103,18 @@ pub struct Types {
 
 impl Types {
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
-        let key = key(group, version, plural);
-        BUILTIN.get(&key).or_else(|| self.custom.get(&key))
+        built_in(group, version, plural).or_else(|| {
+            if self.custom.is_empty() { None } else { self.custom.get(&key(group, version, plural)) }
+        })
     }
 
     /// The resource of a kind, for owner references and managed fields.
     pub fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Served>> {
-        let is = |served: &&Arc<Served>| {
-            served.resource.gvk.kind == kind && served.resource.api_version() == api_version
-        };
-        self.custom.values().find(is).or_else(|| BUILTIN.values().find(is))
+        let wanted = aro_machinery::GroupVersion::parse(api_version)?.with_kind(kind);
+        if let Some(resource) = builtin().by_gvk(&wanted) {
+            return built_in(&wanted.group, &wanted.version, &resource.plural);
+        }
+        self.custom.values().find(|served| served.resource.gvk == wanted)
     }
 
     /// Another version of the same resource.
@@ -113,7 +126,7 @@ impl Types {
     /// Everything: built-in resources in their order, then custom ones by name.
     pub fn all(&self) -> impl Iterator<Item = Arc<Served>> + '_ {
         let built_in = builtin().resources().iter().filter_map(|resource| {
-            BUILTIN.get(&key(&resource.gvk.group, &resource.gvk.version, &resource.plural)).cloned()
+            built_in(&resource.gvk.group, &resource.gvk.version, &resource.plural).cloned()
         });
         built_in.chain(self.custom.values().cloned())
     }
