@@ -24,23 +24,11 @@ use crate::schema::{LABEL, QUALIFIED, conditions, quantities};
     status = "ManagedClusterStatus",
     doc = "A cluster that a hub manages. It asks to join, the hub accepts it, and its agent reports how it is.",
     derive = "PartialEq",
-    printcolumn(name = "Hub Accepted", type_ = "boolean", json_path = ".spec.hubAcceptsClient"),
-    printcolumn(
-        name = "Managed Cluster URLs",
-        type_ = "string",
-        json_path = ".spec.managedClusterClientConfigs[*].url"
-    ),
-    printcolumn(
-        name = "Joined",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"ManagedClusterJoined\")].status"
-    ),
-    printcolumn(
-        name = "Available",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"ManagedClusterConditionAvailable\")].status"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn = r#"{"name":"Hub Accepted","type":"boolean","jsonPath":".spec.hubAcceptsClient"}"#,
+    printcolumn = r#"{"name":"Managed Cluster URLs","type":"string","jsonPath":".spec.managedClusterClientConfigs[*].url"}"#,
+    printcolumn = r#"{"name":"Joined","type":"string","jsonPath":".status.conditions[?(@.type==\"ManagedClusterJoined\")].status"}"#,
+    printcolumn = r#"{"name":"Available","type":"string","jsonPath":".status.conditions[?(@.type==\"ManagedClusterConditionAvailable\")].status"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     crates(kube_core = "::kube_core")
 )]
 #[serde(rename_all = "camelCase")]

@@ -64,7 +64,7 @@ fn leaves(value: &Value, path: &str, into: &mut BTreeMap<String, Value>) {
             for (index, item) in items.iter().enumerate() {
                 match item {
                     Value::Object(_) => {
-                        leaves(item, &item["name"].as_str().map_or_else(|| path.to_owned(), &below), into)
+                        leaves(item, &item["name"].as_str().map_or_else(|| path.to_owned(), &below), into);
                     }
                     _ if unordered => {
                         into.insert(below(&item.to_string()), Value::Bool(true));
