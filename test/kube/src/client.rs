@@ -24,6 +24,8 @@ pub struct Client {
     address: SocketAddr,
     name: ServerName<'static>,
     tls: TlsConnector,
+    /// The same without a certificate.
+    bare: TlsConnector,
 }
 
 /// A whole answer.
@@ -50,7 +52,7 @@ impl Drop for Lines {
 }
 
 /// How long one call may take.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 impl Client {
     /// A client with a certificate of its own.
@@ -62,12 +64,18 @@ impl Client {
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain, key)?;
+            .with_root_certificates(roots);
+        let bare = TlsConnector::from(Arc::new(builder.clone().with_no_client_auth()));
+        let config = builder.with_client_auth_cert(chain, key)?;
         let name = ServerName::try_from(name.to_owned())?;
-        Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)) })
+        Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)), bare })
+    }
+
+    /// The same server, and nobody who speaks to it.
+    pub fn without_certificate(&self) -> Self {
+        Self { tls: self.bare.clone(), ..self.clone() }
     }
 
     /// A connection of its own, for those who count every byte.

@@ -26,6 +26,7 @@ pattern!(VOLUME, r"kube-api-access-[a-z0-9]{5}");
 pattern!(TOKEN, r"eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+");
 pattern!(VERSIONS, r"(?i)((?:resource ?version|current)[a-z ]*(?: in (?:precondition|object meta))?: )\d+(?: \(\d+\))?");
 pattern!(RECORDED, r"(?i)(ResourceVersion in (?:the precondition|record)) \(\d+\)");
+pattern!(SHOWN, r#"Invalid value: ("\{.*\}"|\[\{.*\}\]|\{.*\}): "#);
 pattern!(NODE_PORT, r"\b3[0-2]\d{3}\b");
 
 /// Custom resources of scenarios are in this domain; their lists show the kind of each item.
@@ -35,30 +36,10 @@ impl Normal {
     /// What is left of a body when all that may differ is taken out.
     pub fn body(&mut self, mut value: Value, sorted: bool) -> Value {
         if is_list(&value) {
-            self.list(&mut value, sorted);
+            list(&mut value, sorted);
         }
         self.walk(&mut value);
         value
-    }
-
-    fn list(&mut self, list: &mut Value, sorted: bool) {
-        let own = list.get("apiVersion").and_then(Value::as_str).is_some_and(|version| version.contains(OWN_GROUP));
-        let partial = list.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadataList");
-        if let Some(items) = list.get_mut("items").and_then(Value::as_array_mut) {
-            if !own && !partial {
-                // Ours always show them, the real one never does.
-                for item in items.iter_mut().filter_map(Value::as_object_mut) {
-                    item.remove("kind");
-                    item.remove("apiVersion");
-                }
-            }
-            if sorted {
-                items.sort_by_key(name_of);
-            }
-        }
-        if sorted && let Some(rows) = list.get_mut("rows").and_then(Value::as_array_mut) {
-            rows.sort_by_key(|row| row.get("object").map(name_of).unwrap_or_default());
-        }
     }
 
     fn walk(&mut self, value: &mut Value) {
@@ -66,6 +47,12 @@ impl Normal {
             Value::Object(members) => {
                 if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
                     self.metadata(metadata);
+                }
+                let random: Vec<String> = members.keys().filter(|name| UUID.is_match(name)).cloned().collect();
+                for name in random {
+                    if let Some(member) = members.remove(&name) {
+                        members.insert(UUID.replace_all(&name, "<uid>").into_owned(), member);
+                    }
                 }
                 for (name, member) in members.iter_mut() {
                     if name == "nodePort" && member.is_number() {
@@ -111,6 +98,26 @@ impl Normal {
     }
 }
 
+fn list(list: &mut Value, sorted: bool) {
+    let own = list.get("apiVersion").and_then(Value::as_str).is_some_and(|version| version.contains(OWN_GROUP));
+    let partial = list.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadataList");
+    if let Some(items) = list.get_mut("items").and_then(Value::as_array_mut) {
+        if !own && !partial {
+            // Ours always show them, the real one never does.
+            for item in items.iter_mut().filter_map(Value::as_object_mut) {
+                item.remove("kind");
+                item.remove("apiVersion");
+            }
+        }
+        if sorted {
+            items.sort_by_key(name_of);
+        }
+    }
+    if sorted && let Some(rows) = list.get_mut("rows").and_then(Value::as_array_mut) {
+        rows.sort_by_key(|row| row.get("object").map(name_of).unwrap_or_default());
+    }
+}
+
 fn is_list(value: &Value) -> bool {
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
     kind == "Table" || (kind.ends_with("List") && value.get("items").is_some())
@@ -135,6 +142,8 @@ pub fn clean(text: &str) -> String {
     let text = VOLUME.replace_all(&text, "kube-api-access-<random>");
     let text = TOKEN.replace_all(&text, "<token>");
     let text = NODE_PORT.replace_all(&text, "<node port>");
+    // An object that an error shows: its members are in another order.
+    let text = SHOWN.replace_all(&text, "Invalid value: <object>: ");
     let text = RECORDED.replace_all(&text, "${1} (<n>)");
     VERSIONS.replace_all(&text, "${1}<n>").into_owned()
 }

@@ -42,7 +42,7 @@ const BINARIES: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,\
     root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,\
     certificatesigningrequest-signing-controller,certificatesigningrequest-approving-controller";
-const READY: Duration = Duration::from_secs(120);
+const READY: Duration = Duration::from_mins(2);
 
 /// Where the binaries are, built if they are missing. `None`: there is no Go toolchain to build them with.
 pub fn binaries() -> Result<Option<PathBuf>> {

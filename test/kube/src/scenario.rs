@@ -27,6 +27,9 @@ pub struct Step {
     /// `Accept`; or one of `table`, `metadata`, `yaml`.
     #[serde(default)]
     pub accept: Option<String>,
+    /// Without the administrator's certificate.
+    #[serde(default)]
+    pub bare: bool,
     /// Whom the administrator speaks for.
     #[serde(default, rename = "as")]
     pub user: Option<String>,

@@ -70,7 +70,14 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
     if meta::get(object, &["spec", "clusterIPs"]).is_none() {
         meta::set(object, &["spec", "clusterIPs"], json!([address]));
     }
-    for (name, value) in [("ipFamilies", json!(["IPv4"])), ("ipFamilyPolicy", json!("SingleStack"))] {
+    // Without an address and a selector, somebody else says what is behind it, and of which families.
+    let selector = meta::get(object, &["spec", "selector"]).and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    let (families, policy) = if address == "None" && !selector {
+        (json!(["IPv4", "IPv6"]), json!("RequireDualStack"))
+    } else {
+        (json!(["IPv4"]), json!("SingleStack"))
+    };
+    for (name, value) in [("ipFamilies", families), ("ipFamilyPolicy", policy)] {
         if meta::get(object, &["spec", name]).is_none() {
             meta::set(object, &["spec", name], value);
         }
@@ -98,7 +105,7 @@ fn node_ports<'a>(object: &mut Value, old: Option<&Value>, others: impl Iterator
         meta::get(service, &["spec", "ports"]).and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let number = |port: &Value| port.get("nodePort").and_then(Value::as_i64).filter(|port| *port != 0);
-    let mut used: HashSet<i64> = others.flat_map(|other| ports_of(other)).filter_map(|port| number(&port)).collect();
+    let mut used: HashSet<i64> = others.flat_map(ports_of).filter_map(|port| number(&port)).collect();
     let before = old.map(ports_of).unwrap_or_default();
     let mut ports = ports_of(object);
     for port in &mut ports {

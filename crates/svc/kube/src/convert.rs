@@ -105,6 +105,12 @@ mod autoscaler {
         }
         meta::remove(object, &["status", "conditions"]);
         meta::remove(object, &["spec", "behavior"]);
+        // Always shown in this version.
+        for name in ["currentReplicas", "desiredReplicas"] {
+            if meta::get(object, &["status", name]).is_none() {
+                meta::set(object, &["status", name], json!(0));
+            }
+        }
     }
 
     pub fn to_v2(object: &mut Value) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aro_kube_types::registry::builtin;
 use aro_kube_types::{discovery, openapi};
 use aro_machinery::{GroupVersion, ResourceType};
 use http::{HeaderMap, Method};
@@ -59,8 +60,9 @@ pub fn version() -> Value {
 
 /// Answers a request for something that is no resource.
 pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &HeaderMap, query: &Query<'_>) -> Answer {
-    if method != Method::GET {
-        return answer::text(405, "text/plain; charset=utf-8", "405: Method Not Allowed");
+    // The list of groups does not look at the method, upstream.
+    if method != Method::GET && path.trim_end_matches('/') != "/apis" {
+        return answer::status(&crate::rest::method_not_allowed());
     }
     let accept = headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
     let aggregated = media::wants_aggregated(accept);
@@ -92,7 +94,9 @@ pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &Hea
             answer::json_bytes(200, cluster.documents.get(&types, "v2", || openapi::v2_document(described(&served))))
         }
         ["openapi", "v3"] => {
-            answer::json_bytes(200, cluster.documents.get(&types, "v3", || openapi::v3_index(described(&served))))
+            let index = cluster.documents.get(&types, "v3", || openapi::v3_index(described(&served)));
+            // Upstream leaves it to Go to guess what this is.
+            answer::text(200, "text/plain; charset=utf-8", index)
         }
         ["openapi", "v3", "api", version] => openapi_document(cluster, &types, &served, "", version),
         ["openapi", "v3", "apis", group, version] => openapi_document(cluster, &types, &served, group, version),
@@ -117,6 +121,9 @@ fn resource_list<'a>(group: &str, version: &str, types: impl Iterator<Item = &'a
     let wanted = GroupVersion::new(group, version);
     match discovery::resource_list(&wanted, types) {
         Some(document) => answer::json(200, &document),
+        None if builtin().resources().iter().any(|resource| resource.gvk.group == group) => {
+            answer::status(&crate::rest::page_not_found())
+        }
         None => missing(),
     }
 }

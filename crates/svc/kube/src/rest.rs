@@ -9,6 +9,7 @@ pub mod call;
 mod collection;
 mod create;
 mod delete;
+mod evict;
 mod get;
 mod list;
 mod object;
@@ -62,6 +63,9 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
     }
     if subresource.is_empty() {
         // Only custom resources are created at the path of an object.
+        if resource.custom && call.name.is_empty() && ["update", "patch"].contains(&call.verb) {
+            return Err(Status::bad_request("name must be provided"));
+        }
         let placed = match call.verb {
             "update" | "patch" => !call.name.is_empty(),
             "create" => call.name.is_empty() || resource.custom,
@@ -82,7 +86,9 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
             _ => Err(method_not_allowed()),
         };
     }
-    let Some(known) = resource.subresource(&subresource) else { return Err(page_not_found()) };
+    let Some(known) = resource.subresource(&subresource) else {
+        return Err(if resource.custom { call.not_found() } else { page_not_found() });
+    };
     if !known.verbs.iter().any(|verb| verb == call.verb) {
         return Err(method_not_allowed());
     }
@@ -92,6 +98,7 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
         ("status" | "approval" | "ephemeralcontainers" | "resize" | "finalize", "update") => update::update(call).await,
         ("status" | "approval" | "ephemeralcontainers" | "resize", "patch") => patch::patch(call).await,
         ("binding", "create") => scale::bind(call).await,
+        ("eviction", "create") => evict::evict(call).await,
         _ => Err(Status::new(
             501,
             "NotImplemented",

@@ -41,8 +41,10 @@ async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<
         }
         Target::Resource(path) => path,
     };
-    let watching = (path.watch || query.flag("watch")) && method == Method::GET && path.subresource.is_empty();
     let named = !path.name.is_empty();
+    // Of one object, only the old form of the path is a watch.
+    let asked = path.watch || (!named && query.flag("watch"));
+    let watching = asked && method == Method::GET && path.subresource.is_empty();
     // A watch of one object is a watch of its collection with a selector.
     let verb = rest::verb(&method, named, watching);
     check(cluster, &user, &attributes(verb, &path))?;
@@ -62,7 +64,7 @@ async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<
     let served = served.clone();
     let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
     let Some(accepted) = media::accepted(accept) else {
-        let types = media::types(served.custom.is_some());
+        let types = media::TYPES;
         // Upstream's router looks at media types alone, and only for built-in resources; the rest is looked at later.
         if served.custom.is_none() && !media::names_known_type(accept) {
             let message = format!("406: Not Acceptable\n\nAvailable representations: {types}");

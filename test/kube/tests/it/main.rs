@@ -1,8 +1,10 @@
 //! Our API server against a real one, call by call.
 #![allow(clippy::print_stderr, reason = "a skipped tier says so, and a run says what it compared")]
 
+mod durability;
 mod kubectl;
 mod support;
+mod watching;
 
 use std::path::Path;
 
@@ -46,7 +48,10 @@ async fn it_answers_every_call_as_a_real_kube_apiserver_does() -> Result<()> {
     for stale in &stale {
         eprintln!("differences.yaml lists what differs no more: {stale}");
     }
-    let Report { calls, equal, listed, failures } = &report;
+    let Report { calls, equal, listed, failures, trace } = &report;
+    if wanted().is_some() {
+        eprintln!("{}", trace.join("\n"));
+    }
     eprintln!("{calls} calls: {equal} equal, {listed} equal but for listed differences, {} different", failures.len());
     ensure!(failures.is_empty() && stale.is_empty(), "{} steps differ, {} entries are stale", failures.len(), stale.len());
     Ok(())

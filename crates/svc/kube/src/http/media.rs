@@ -17,13 +17,7 @@ pub struct Accepted {
 }
 
 /// Media types that resources are read and shown in, as errors list them.
-pub fn types(custom: bool) -> &'static str {
-    if custom {
-        "application/json, application/yaml"
-    } else {
-        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-    }
-}
+pub const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// Whether any media type of the header is one that built-in resources have, whatever it is asked to hold.
 pub fn names_known_type(header: Option<&str>) -> bool {

@@ -28,6 +28,11 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
     match (resource.gvk.group.as_str(), resource.plural.as_str(), operation) {
         ("", "pods", Operation::Create) => pod(call, object)?,
         ("", "nodes", Operation::Create) => node(object),
+        ("", "persistentvolumeclaims", Operation::Create) => protect(object, "kubernetes.io/pvc-protection"),
+        ("", "persistentvolumes", Operation::Create) => {
+            protect(object, "kubernetes.io/pv-protection");
+            meta::set(object, &["status", "lastPhaseTransitionTime"], json!(call.time()));
+        }
         ("", "services", _) => crate::addresses::service(call, object, old)?,
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
@@ -197,6 +202,15 @@ fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
             let default = classes.filter(|class| class.get("globalDefault").and_then(Value::as_bool) == Some(true)).min_by_key(|class| class.get("value").and_then(Value::as_i64));
             Ok(default.map_or((0, lowest.clone()), |class| of(&class)))
         }
+    }
+}
+
+/// Volumes and claims stay while somebody uses them.
+fn protect(object: &mut Value, finalizer: &str) {
+    let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
+    if !finalizers.iter().any(|known| known == finalizer) {
+        finalizers.push(finalizer.to_owned());
+        meta::set(object, &["metadata", "finalizers"], json!(finalizers));
     }
 }
 

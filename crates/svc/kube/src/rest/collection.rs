@@ -20,6 +20,9 @@ pub(super) async fn delete(call: &mut Call) -> Result<Answer, Status> {
             Err(status) => return Err(status),
         }
     }
-    let metadata = json!({"resourceVersion": listed.version.to_string()});
+    let mut metadata = json!({"resourceVersion": listed.version.to_string()});
+    if call.served.resource.custom {
+        metadata["continue"] = json!("");
+    }
     Ok(answer::json_bytes(200, render(call, &listed.objects, &metadata)))
 }

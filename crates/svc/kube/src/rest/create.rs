@@ -78,7 +78,7 @@ pub(super) fn dedup_owners(call: &mut Call, object: &mut Value) {
     });
     if owners.len() != before {
         call.warnings.push(
-            "metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
                 .to_owned()
                 + &seen.join(", "),
         );

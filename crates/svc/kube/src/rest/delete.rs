@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aro_base::SignedDuration;
 use aro_machinery::meta;
 use aro_machinery::status::{Details, FieldError, Status};
+use aro_machinery::schema::Schema;
 use aro_machinery::{Typed, decode};
 use aro_kube_types::registry::builtin;
 use serde_json::{Value, json};
@@ -95,10 +96,9 @@ fn body(call: &Call) -> Result<Value, Status> {
         return Ok(Value::Null);
     }
     let definitions = builtin().definitions();
-    let Some(schema) = definitions.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions") else {
-        return Err(Status::internal("the type of DeleteOptions is not known"));
-    };
-    let typed = Typed::new(schema, definitions);
+    let name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions".to_owned();
+    let site = Schema { reference: Some(name), ..Schema::default() };
+    let typed = Typed::new(&site, definitions);
     let mut body = match call.content_type().as_str() {
         object::PROTOBUF => object::from_protobuf(&call.body)?,
         "application/yaml" => decode::parse_yaml(&call.body).map_err(Status::bad_request)?.0,
@@ -211,7 +211,7 @@ pub async fn delete_object(
             Step::Mark(object) => cluster.space.commit(&shelf, key, expect, Change::Put(Draft::of(object))).await,
         };
         match (committed, step) {
-            (Ok(stored), Step::Remove) => return Ok(Deleted::Gone(last_state(&stored))),
+            (Ok(stored), Step::Remove) => return Ok(Deleted::Gone(last_state(&stored, options))),
             (Ok(stored), _) => return Ok(Deleted::Marked(stored.value())),
             (Err(WriteFailed::Changed(_)), _) => {}
             (Err(WriteFailed::Unavailable), _) => return Err(unavailable()),
@@ -219,8 +219,15 @@ pub async fn delete_object(
     }
 }
 
-fn last_state(stored: &Stored) -> Value {
-    stored.value()
+/// What is shown of an object that is gone.
+fn last_state(stored: &Stored, options: &DeleteOptions) -> Value {
+    let mut object = stored.value();
+    // Whoever waited for the end of a grace period sees how long it was in the end.
+    let grace = &["metadata", "deletionGracePeriodSeconds"];
+    if let (Some(seconds), true) = (options.grace_seconds, meta::get(&object, grace).is_some()) {
+        meta::set(&mut object, grace, json!(seconds));
+    }
+    object
 }
 
 fn check_preconditions(served: &Served, name: &str, live: &Value, options: &DeleteOptions) -> Result<(), Status> {

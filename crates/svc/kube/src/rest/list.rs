@@ -248,6 +248,10 @@ pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
     let selection = Selection::of(call)?;
     let (listed, next) = select(call, &selection).await?;
     let mut metadata = json!({"resourceVersion": listed.version.to_string()});
+    if call.served.resource.custom && call.accepted.shape == Shape::Object {
+        // Lists of custom resources always say it.
+        metadata["continue"] = json!("");
+    }
     if let Some(next) = next {
         metadata["continue"] = json!(next);
         if selection.is_empty() {

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use aro_kube_types::registry::builtin;
 use aro_machinery::apply::{self, Context, Set};
 use aro_machinery::decode::{self, Problem};
+use aro_machinery::schema::Schema;
 use aro_machinery::status::{FieldError, Status};
 use aro_machinery::{Typed, meta};
 use bytes::Bytes;
@@ -32,6 +33,9 @@ enum Form {
     Protobuf,
 }
 
+/// The type of every object's metadata.
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Reads what Go clients send for built-in types.
@@ -47,17 +51,6 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 impl Call {
-    /// Media types this resource is read and shown in.
-    pub fn media_types(&self) -> &'static str {
-        media::types(self.served.resource.custom)
-    }
-
-    pub fn unsupported_body(&self) -> Status {
-        Status::unsupported_media_type(format!(
-            "the body of the request was in an unknown format - accepted media types include: {}",
-            self.media_types()
-        ))
-    }
 
     pub fn strictness(&self) -> Result<Strictness, Status> {
         match self.query.get("fieldValidation") {
@@ -76,7 +69,7 @@ impl Call {
             "" | "application/json" => Form::Json,
             "application/yaml" => Form::Yaml,
             PROTOBUF if self.served.custom.is_none() => Form::Protobuf,
-            _ => return Err(self.unsupported_body()),
+            _ => return Err(unsupported_body()),
         };
         let unreadable = |problem: String| {
             Status::bad_request(format!(
@@ -112,10 +105,35 @@ impl Call {
         if self.served.custom.is_none() {
             check_registered(meta::api_version(&object), meta::kind(&object), &gvk)?;
         }
+        if self.served.custom.is_some() {
+            self.check_custom_kind(&object)?;
+        }
         check_kind(&mut object, &gvk)?;
         self.admit_type(&mut object, &mut problems, form != Form::Json).map_err(unreadable)?;
         self.complain(strictness, &problems, unreadable)?;
         Ok(object)
+    }
+
+    /// Custom objects have to say what they are.
+    fn check_custom_kind(&self, object: &Value) -> Result<(), Status> {
+        let gvk = &self.served.resource.gvk;
+        let missing = match (meta::kind(object), meta::api_version(object)) {
+            ("", _) => "Kind",
+            (_, "") => "apiVersion",
+            _ => "",
+        };
+        if !missing.is_empty() {
+            let text = String::from_utf8_lossy(&self.body);
+            let summary = decode::summary(&self.body);
+            return Err(unrecognized(&gvk.kind, &format!("Object '{missing}' is missing in '{text}' ({summary})")));
+        }
+        let kind = meta::kind(object);
+        if kind != gvk.kind && meta::api_version(object) == gvk.api_version() {
+            let error = FieldError::invalid("kind", kind, format!("must be {}", gvk.kind));
+            let given = aro_machinery::GroupKind { group: gvk.group.clone(), kind: kind.to_owned() };
+            return Err(Status::invalid(&given, meta::name(object), &[error]));
+        }
+        Ok(())
     }
 
     /// Reads the body as an object of another built-in kind: what some subresources take.
@@ -125,7 +143,7 @@ impl Call {
             "" | "application/json" => decode::parse(&self.body).map_err(Status::bad_request)?.0,
             "application/yaml" => decode::parse_yaml(&self.body).map_err(Status::bad_request)?.0,
             PROTOBUF => from_protobuf(&self.body)?,
-            _ => return Err(self.unsupported_body()),
+            _ => return Err(unsupported_body()),
         };
         if !object.is_object() {
             return Err(Status::bad_request("the body of the request must be an object"));
@@ -145,6 +163,11 @@ impl Call {
     /// Makes an object be of its type: removes what the type does not have and fills in defaults.
     fn admit_type(&self, object: &mut Value, problems: &mut Vec<Problem>, coerce: bool) -> Result<(), String> {
         if let Some(custom) = &self.served.custom {
+            if let Some(metadata) = object.get("metadata") {
+                let site = Schema { reference: Some(OBJECT_META.to_owned()), ..Schema::default() };
+                // Only whether it can be read: what is unknown there is found below.
+                decode::coerce(&mut metadata.clone(), Typed::new(&site, builtin().definitions()))?;
+            }
             // In upstream's order: what a default adds and the schema does not know goes, too.
             custom.compiled.default(object);
             problems.extend(custom.compiled.prune(object).into_iter().map(Problem::Unknown));
@@ -158,23 +181,30 @@ impl Call {
         Ok(())
     }
 
-    /// What a patch made: the same as [`Call::read_body`] does with a body.
-    pub fn retype(&mut self, object: &mut Value) -> Result<(), Status> {
-        let gvk = self.served.resource.gvk.clone();
+    /// What a patch made: the same as [`Call::read_body`] does with a body. Answers whether it had unknown fields.
+    /// `shown` is what errors show: the object, or the patch.
+    pub fn retype(&mut self, object: &mut Value, shown: impl Fn(&Value) -> String) -> Result<bool, Status> {
         let mut problems = Vec::new();
         let strictness = self.strictness()?;
-        self.admit_type(object, &mut problems, true).map_err(|problem| {
-            Status::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: {problem}",
-                gvk.kind, gvk.version, gvk.kind
-            ))
-        })?;
+        let before = object.clone();
+        let strategic = self.content_type() == "application/strategic-merge-patch+json";
+        // Upstream does not say of which kind: it knows no object yet.
         let refuse = |problem: String| {
-            let error = FieldError::invalid("patch", Value::Null, problem);
-            let name = meta::name(object).to_owned();
-            Status::invalid(&gvk.group_kind(), &name, &[error])
+            let error = FieldError::invalid("patch", shown(&before), problem);
+            Status::invalid(&aro_machinery::GroupKind::default(), "", &[error])
         };
-        self.complain(strictness, &problems, refuse)
+        let gvk = &self.served.resource.gvk;
+        if meta::kind(object) != gvk.kind || meta::api_version(object) != gvk.api_version() {
+            let (api_version, kind) = (meta::api_version(object), meta::kind(object));
+            return Err(refuse(format!(
+                "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
+        self.admit_type(object, &mut problems, true)
+            .map_err(|problem| refuse(if strategic { restored(&problem) } else { problem }))?;
+        let unknown = !problems.is_empty();
+        self.complain(strictness, &problems, refuse)?;
+        Ok(unknown)
     }
 
     fn complain(
@@ -196,7 +226,12 @@ impl Call {
     /// Tracks who owns which fields of `new` after a create, an update or a patch.
     pub fn track(&self, live: Option<&Value>, new: &mut Value) {
         let manager = self.manager();
+        // Nobody owns what an event shows only because it is always shown.
+        let hidden = if self.served.resource.plural == "events" { take_blank(new) } else { Vec::new() };
         self.with_context(&manager, false, |context| apply::update(live, new, context));
+        if let Some(members) = new.as_object_mut() {
+            members.extend(hidden);
+        }
     }
 
     /// Runs something that tracks ownership, with all it needs to know.
@@ -225,16 +260,57 @@ impl Call {
     }
 }
 
+fn take_blank(object: &mut Value) -> Vec<(String, Value)> {
+    let Some(members) = object.as_object_mut() else { return Vec::new() };
+    let blank = |value: &Value| value.is_null() || value.as_str() == Some("");
+    let names: Vec<String> = members.iter().filter(|(_, value)| blank(value)).map(|(name, _)| name.clone()).collect();
+    names.into_iter().filter_map(|name| members.remove_entry(&name)).collect()
+}
+
 /// Fields that nobody can own through this path, because writing them here has no effect.
 fn reset_fields(call: &Call) -> &'static Set {
     static NONE: LazyLock<Set> = LazyLock::new(|| Set::of_names([]));
     static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["status"][..]]));
     static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["spec"][..]]));
+    static DEPLOYMENT: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["spec"][..], &["metadata", "labels"][..]]));
     let resource = &call.served.resource;
     match call.subresource.as_str() {
         "" if resource.subresource("status").is_some() => &STATUS,
+        "status" if call.served.is("apps", "deployments") => &DEPLOYMENT,
         "status" => &SPEC,
         _ => &NONE,
+    }
+}
+
+pub fn unsupported_body() -> Status {
+    let types = media::TYPES;
+    Status::unsupported_media_type(format!(
+        "the body of the request was in an unknown format - accepted media types include: {types}"
+    ))
+}
+
+/// What upstream says where it converts trees instead of reading text.
+fn restored(problem: &str) -> String {
+    let Some((given, wanted)) = problem
+        .strip_prefix("json: cannot unmarshal ")
+        .and_then(|rest| Some((rest.split(' ').next()?, rest.rsplit_once(" of type ")?.1)))
+    else {
+        return problem.to_owned();
+    };
+    let given = match given {
+        "number" => "int64",
+        "array" => "slice",
+        "object" => "map",
+        other => other,
+    };
+    if wanted.starts_with("[]") {
+        format!("cannot restore slice from {given}")
+    } else if wanted.starts_with("map[") {
+        format!("cannot restore map from {given}")
+    } else if wanted.contains('.') {
+        format!("cannot restore struct from: {given}")
+    } else {
+        format!("unrecognized type: {wanted}")
     }
 }
 

@@ -97,9 +97,10 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
             "application/json-patch+json" => {
                 patch::json_patch(&view, &sent).map_err(|error| Status::new(422, "Invalid", error.message))?
             }
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => patch::merge_patch(&view, &sent),
-            "application/apply-patch+yaml" => patch::merge_patch(&view, &sent),
-            _ => return Err(call.unsupported_body()),
+            "application/merge-patch+json" | "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
+                patch::merge_patch(&view, &sent)
+            }
+            _ => return Err(super::object::unsupported_body()),
         };
         let replicas = match meta::get(&wanted, &["spec", "replicas"]) {
             None | Some(Value::Null) => 0,
@@ -107,6 +108,13 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
                 Status::bad_request("Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
             })?,
         };
+        let named = meta::name(&wanted);
+        if !named.is_empty() && named != call.name {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({named}) does not match the name on the URL ({})",
+                call.name
+            )));
+        }
         if replicas < 0 {
             let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
             let kind = aro_machinery::GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
@@ -131,8 +139,8 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let (binding, _) = decode::parse_yaml(&body).map_err(Status::bad_request)?;
     let node = meta::get(&binding, &["target", "name"]).and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
-        let kind = aro_machinery::GroupKind { group: String::new(), kind: "Binding".to_owned() };
-        return Err(Status::invalid(&kind, &call.name, &[FieldError::required("target.name", "")]));
+        // Upstream does not call this the client's fault.
+        return Err(Status::new(500, "", FieldError::required("target.name", "").to_string()));
     }
     let time = call.time();
     change(call, |call, live| {

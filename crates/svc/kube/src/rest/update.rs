@@ -1,6 +1,6 @@
 //! Replacing objects, and the part of every change that is the same.
 
-use aro_machinery::meta;
+use aro_machinery::{GroupKind, GroupResource, apply, meta};
 use aro_machinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 
@@ -88,6 +88,7 @@ pub(super) async fn change(
         admission::admit(call, Operation::Update, &mut new, Some(&live))?;
         prepare(call, &mut new, &live);
         validate(call, &new, &live)?;
+        apply::ignore_times(&live, &mut new);
         if dry_run {
             return Ok(Written::Dry(new));
         }
@@ -118,7 +119,8 @@ fn modified(call: &Call) -> Status {
 /// Whether the request named a version; refused if it is not the current one.
 fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status> {
     let uid = meta::uid(new);
-    if !uid.is_empty() && uid != meta::uid(live) {
+    // A patch may not change it either, but is told so with all else that is wrong.
+    if call.verb != "patch" && !uid.is_empty() && uid != meta::uid(live) {
         let why = format!(
             "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
             meta::uid(live)
@@ -129,7 +131,9 @@ fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status>
     if version.is_empty() || version == "0" {
         if call.verb == "update" && needs_version(call) {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
-            return Err(Status::invalid(&call.served.resource.group_kind(), &call.name, &[error]));
+            // Here upstream names the resource, not the kind.
+            let GroupResource { group, resource } = call.resource_name();
+            return Err(Status::invalid(&GroupKind { group, kind: resource }, &call.name, &[error]));
         }
         return Ok(false);
     }
@@ -137,7 +141,7 @@ fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status>
         let error = FieldError::invalid("metadata.resourceVersion", version, "must be an integer");
         return Err(Status::invalid(&call.served.resource.group_kind(), &call.name, &[error]));
     }
-    if version != meta::resource_version(live) { Err(modified(call)) } else { Ok(true) }
+    if version == meta::resource_version(live) { Ok(true) } else { Err(modified(call)) }
 }
 
 /// Kinds that are only replaced by those who saw what they replace.
@@ -207,6 +211,9 @@ fn differs(new: &Value, live: &Value, has_status: bool) -> bool {
 fn validate(call: &Call, new: &Value, live: &Value) -> Result<(), Status> {
     let resource = &call.served.resource;
     let mut errors = aro_kube_types::validate::update(resource, &call.subresource, new, live);
+    // Upstream checks metadata twice, and tells every cause twice.
+    let twice: Vec<FieldError> = errors.iter().take_while(|error| error.field.starts_with("metadata.")).cloned().collect();
+    errors.splice(0..0, twice);
     if let Some(custom) = &call.served.custom {
         errors.extend(custom.compiled.validate(new, Some(live)));
     }

@@ -16,7 +16,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::call::Call;
-use super::list::{Selection, parse_version, prefix, too_large, until_version};
+use super::list::{Selection, invalid_version, prefix};
 use super::object;
 use crate::http::answer::{self, Answer};
 use crate::http::body::Body;
@@ -25,7 +25,7 @@ use crate::storage::{Event, EventKind, Stored};
 
 /// How many events are put into one write.
 const BATCH: usize = 256;
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 struct Watcher {
     call: Call,
@@ -48,14 +48,14 @@ pub(super) async fn watch(call: &mut Call) -> Result<Answer, Status> {
     let selection = Selection::of(call)?;
     let stream_initial = call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
     check_options(call, stream_initial)?;
-    let version = call.query.get("resourceVersion").map(parse_version).transpose()?.unwrap_or_default();
+    let version = match call.query.get("resourceVersion") {
+        // Upstream does not call this the client's fault.
+        Some(text) => text.parse().map_err(|_| Status::new(500, "", invalid_version(text)))?,
+        None => 0,
+    };
     let changes = call.shelf.changes();
-    let mut failure = None;
     let mut initial = VecDeque::new();
     let mut seen = version;
-    if version > 0 && until_version(call, version).await.is_err() {
-        failure = Some(too_large(version, call.cluster.space.version()));
-    }
     if stream_initial.unwrap_or(version == 0) {
         let listed = call.shelf.list(&prefix(call), None, usize::MAX, || call.cluster.space.version(), |object| {
             selection.matches(object)
@@ -76,11 +76,11 @@ pub(super) async fn watch(call: &mut Call) -> Result<Answer, Status> {
         changes,
         seen,
         initial,
-        announce_end: stream_initial == Some(true),
+        announce_end: stream_initial == Some(true) && bookmarks.is_some(),
         bookmarks,
         deadline: now + seconds,
         ended: false,
-        failure,
+        failure: None,
         headers_sent: false,
         call: call.clone(),
     };
@@ -103,6 +103,9 @@ fn check_options(call: &Call, stream_initial: Option<bool>) -> Result<(), Status
             errors.push(FieldError::forbidden("resourceVersionMatch", detail));
         }
         _ => {}
+    }
+    if let Some(matching) = matching.filter(|matching| *matching != "NotOlderThan") {
+        errors.push(FieldError::not_supported("resourceVersionMatch", matching, ["NotOlderThan"]));
     }
     if errors.is_empty() {
         return Ok(());
@@ -202,6 +205,11 @@ impl Watcher {
                     out.freeze()
                 };
                 lines.push(event.rendered.get_or_init(render).clone());
+            } else if let (EventKind::Deleted, Some(previous), true) = (kind, &event.previous, kind != event.kind) {
+                // What leaves the selection is shown as it was last seen, in the version that took it away.
+                let mut last = object::shown(&self.call, previous);
+                meta::set(&mut last, &["metadata", "resourceVersion"], json!(event.object.version.to_string()));
+                lines.push(self.shape_value(word(kind), last));
             } else {
                 lines.push(self.shape(word(kind), &event.object));
             }
@@ -228,7 +236,10 @@ impl Watcher {
     }
 
     fn shape(&self, kind: &str, stored: &Stored) -> Bytes {
-        let object = object::shown(&self.call, stored);
+        self.shape_value(kind, object::shown(&self.call, stored))
+    }
+
+    fn shape_value(&self, kind: &str, object: Value) -> Bytes {
         let shown = match self.call.accepted.shape {
             Shape::Object => object,
             Shape::Metadata => object::metadata_only(&object),
@@ -249,7 +260,7 @@ impl Watcher {
         let gvk = &self.call.served.resource.gvk;
         let mut object = json!({
             "kind": gvk.kind, "apiVersion": gvk.api_version(),
-            "metadata": {"resourceVersion": self.seen.to_string(), "creationTimestamp": null},
+            "metadata": {"resourceVersion": self.seen.to_string()},
         });
         if end_of_initial {
             object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
