@@ -109,7 +109,6 @@ async fn drive(load: Load, target: Target, next: Arc<AtomicU64>, ready: Arc<Barr
         if number >= load.requests {
             return Ok(latencies);
         }
-        let request = (load.make)(number);
         let due = match load.rate {
             None => Instant::now(),
             Some(rate) => {
@@ -118,6 +117,8 @@ async fn drive(load: Load, target: Target, next: Arc<AtomicU64>, ready: Arc<Barr
                 due
             }
         };
+        // Made when it is due: it may carry the time.
+        let request = (load.make)(number);
         stream.write_all(&request).await?;
         let status = read_answer(&mut stream, &mut buffer).await?;
         ensure!(status == load.expect, "request {number}: {status}\n{}", String::from_utf8_lossy(&buffer));

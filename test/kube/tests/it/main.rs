@@ -3,6 +3,7 @@
 
 mod durability;
 mod kubectl;
+mod real_controllers;
 mod support;
 mod watching;
 
