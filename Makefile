@@ -61,6 +61,10 @@ deny: ## Check licences, sources, bans and advisories (needs cargo-deny).
 fuzz: ## Throw many more random inputs at what parses (PROPTEST_CASES=20000).
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-arm -p aro-frontend --lib --tests $(ARGS)
 
+.PHONY: kube-real
+kube-real: ## Build a real Kubernetes control plane to compare with (needs Go; once).
+	@test/peers/kube-real.sh
+
 .PHONY: toolchain
 toolchain:
 	@$(CARGO) fmt --version > /dev/null 2>&1 || rustup component add rustfmt
