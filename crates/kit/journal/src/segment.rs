@@ -105,7 +105,7 @@ pub(crate) fn remove(dir: &Path, id: SegmentId) -> Result<(), OpenError> {
     std::fs::remove_file(&path).map_err(|source| OpenError::io("remove", &path, source))
 }
 
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Makes a file full of zeros under a name that no start looks at. Flushing into blocks that exist is several times
 /// faster than into a growing file, because the file system has nothing of its own to write.

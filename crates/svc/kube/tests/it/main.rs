@@ -1,4 +1,5 @@
 //! One cluster in this process, asked without a socket.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod identity;
 mod support;
