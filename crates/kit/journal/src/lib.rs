@@ -101,7 +101,7 @@ impl<T: Send + 'static> Journal<T> {
         mut replay: impl FnMut(&[u8]),
         committed: impl FnMut(Vec<T>, Outcome) + Send + 'static,
     ) -> Result<Self, OpenError> {
-        std::fs::create_dir_all(dir).map_err(|source| OpenError::io("make the directory", dir, source))?;
+        segment::make_dir(dir)?;
         let lock = segment::lock(dir)?;
         let found = segment::list(dir)?;
         for (index, id) in found.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -32,10 +33,19 @@ impl SegmentId {
     }
 }
 
+/// Records may hold secrets: nobody else reads them.
+const PRIVATE: u32 = 0o600;
+
+/// Makes the directory, if it is not there, for its owner alone.
+pub(crate) fn make_dir(dir: &Path) -> Result<(), OpenError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| OpenError::io("make the directory", dir, source))
+}
+
 /// Takes the directory for this process.
 pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
     let file = file.map_err(|source| OpenError::io("open", &path, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -111,7 +121,7 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// faster than into a growing file, because the file system has nothing of its own to write.
 pub(crate) fn prepare(dir: &Path, id: SegmentId, bytes: u64, flush: bool) -> io::Result<File> {
     let path = id.file(dir).with_extension("new");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path)?;
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(path)?;
     if flush {
         let mut left = bytes;
         while left > 0 {

@@ -53,6 +53,21 @@ fn tickets_come_back_in_order_and_records_after_a_restart() {
 }
 
 #[test]
+fn nobody_else_reads_the_log() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("a").join("b");
+    let (log, ..) = open(&place, 256).unwrap();
+    write(&log, &numbered(10));
+    log.close();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&place), 0o700);
+    for entry in std::fs::read_dir(&place).unwrap() {
+        assert_eq!(mode(&entry.unwrap().path()), 0o600);
+    }
+}
+
+#[test]
 fn a_record_larger_than_a_segment_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (log, ..) = open(dir.path(), 64).unwrap();

@@ -98,7 +98,7 @@ fn impersonate(cluster: &Arc<Cluster>, user: Arc<User>, headers: &HeaderMap) -> 
         if groups.is_empty() && uid.is_empty() && extra.is_empty() {
             return Ok(user);
         }
-        return Err(Status::internal("requested [{}] without impersonating a user name"));
+        return Err(Status::internal("requested impersonation of groups, a uid or extra fields without a user"));
     }
     let may = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| {
         let asked = Attributes { verb: "impersonate", group, version: "v1", resource, subresource, namespace, name, path: "" };
