@@ -60,6 +60,9 @@ pub fn create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     if resource.gvk.kind == "Pod" && resource.gvk.group.is_empty() {
         pods::create_only(&mut found, object);
     }
+    if resource.gvk.kind == "Event" && resource.gvk.group == "events.k8s.io" {
+        plain::new_event(&mut found, object);
+    }
     found.0
 }
 

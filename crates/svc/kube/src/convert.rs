@@ -40,6 +40,13 @@ pub fn from_stored(served: &Served, object: &mut Value) {
             for (stored, shown) in EVENT {
                 rename(object, stored, shown);
             }
+            // Shown when empty in the other group only.
+            if let Some(members) = object.as_object_mut() {
+                let kept = |name: &str, value: &Value| {
+                    !matches!(name, "reportingController" | "reportingInstance") || value.as_str() != Some("")
+                };
+                members.retain(|name, value| kept(name, value));
+            }
         }
         "horizontalpodautoscalers" => autoscaler::to_v1(object),
         _ => {}

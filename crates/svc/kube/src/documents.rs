@@ -128,7 +128,7 @@ fn resource_list<'a>(group: &str, version: &str, types: impl Iterator<Item = &'a
     }
 }
 
-fn described<'a>(served: &'a [Arc<Served>]) -> impl Iterator<Item = openapi::Described<'a>> {
+fn described(served: &[Arc<Served>]) -> impl Iterator<Item = openapi::Described<'_>> {
     served.iter().map(|served| openapi::Described {
         resource: &served.resource,
         custom: served.custom.as_ref().map(|custom| openapi::CustomDescription {

@@ -77,7 +77,7 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
         return match call.verb {
             "get" => get::get(call).await,
             "list" => list::list(call).await,
-            "watch" => watch::watch(call).await,
+            "watch" => watch::watch(call),
             "create" => create::create(call).await,
             "update" => update::update(call).await,
             "patch" => patch::patch(call).await,

@@ -62,7 +62,10 @@ fn paths(found: &mut Found, paths: &[Value], at: &Path<'_>) {
     for (index, path) in paths.iter().enumerate() {
         let at = at.index(index);
         match text(path, "pathType") {
-            "" => found.required(&at.child("pathType"), "pathType must be specified"),
+            "" => {
+                found.required(&at.child("pathType"), "pathType must be specified");
+                continue;
+            }
             "Exact" | "Prefix" => absolute_path(found, text(path, "path"), &at.child("path")),
             "ImplementationSpecific" => {
                 let path = text(path, "path");

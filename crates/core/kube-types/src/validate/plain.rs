@@ -184,6 +184,31 @@ pub fn event(found: &mut Found, object: &Value) {
     }
 }
 
+/// Events made in the newer group leave out what the older one has for them.
+pub fn new_event(found: &mut Found, object: &Value) {
+    if text(object, "eventTime").is_empty() {
+        found.required(&Path::new("eventTime"), "");
+    }
+    let kind = text(object, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        found.invalid(&Path::new("type"), "", format!("has invalid value: {kind}"));
+    }
+    let blank = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(value) => value.as_i64() == Some(0),
+    };
+    let old = [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("deprecatedSource", "source"),
+    ];
+    for (_, shown) in old.iter().filter(|(name, _)| !blank(name)) {
+        found.invalid(&Path::new(shown), "", "needs to be unset");
+    }
+}
+
 const QUOTA_RESOURCES: [&str; 18] = [
     "cpu",
     "memory",

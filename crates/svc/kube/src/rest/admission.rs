@@ -29,10 +29,7 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
         ("", "pods", Operation::Create) => pod(call, object)?,
         ("", "nodes", Operation::Create) => node(object),
         ("", "persistentvolumeclaims", Operation::Create) => protect(object, "kubernetes.io/pvc-protection"),
-        ("", "persistentvolumes", Operation::Create) => {
-            protect(object, "kubernetes.io/pv-protection");
-            meta::set(object, &["status", "lastPhaseTransitionTime"], json!(call.time()));
-        }
+        ("", "persistentvolumes", Operation::Create) => protect(object, "kubernetes.io/pv-protection"),
         ("", "services", _) => crate::addresses::service(call, object, old)?,
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
@@ -189,20 +186,19 @@ fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
         let policy = class.get("preemptionPolicy").and_then(Value::as_str).map_or_else(|| lowest.clone(), str::to_owned);
         (class.get("value").and_then(Value::as_i64).unwrap_or_default(), policy)
     };
-    match meta::get(object, &["spec", "priorityClassName"]).and_then(Value::as_str).filter(|name| !name.is_empty()) {
-        Some(name) => match shelf.get(name) {
-            Some(class) => Ok(of(&class.value())),
-            None => {
-                let why = format!("no PriorityClass with name {name} was found");
-                Err(Status::forbidden(&call.resource_name(), meta::name(object), why))
-            }
-        },
-        None => {
-            let classes = shelf.all().into_iter().map(|class| class.value());
-            let default = classes.filter(|class| class.get("globalDefault").and_then(Value::as_bool) == Some(true)).min_by_key(|class| class.get("value").and_then(Value::as_i64));
-            Ok(default.map_or((0, lowest.clone()), |class| of(&class)))
-        }
+    let named = meta::get(object, &["spec", "priorityClassName"]).and_then(Value::as_str).filter(|name| !name.is_empty());
+    if let Some(name) = named {
+        let Some(class) = shelf.get(name) else {
+            let why = format!("no PriorityClass with name {name} was found");
+            return Err(Status::forbidden(&call.resource_name(), meta::name(object), why));
+        };
+        return Ok(of(&class.value()));
     }
+    let classes = shelf.all().into_iter().map(|class| class.value());
+    let default = classes
+        .filter(|class| class.get("globalDefault").and_then(Value::as_bool) == Some(true))
+        .min_by_key(|class| class.get("value").and_then(Value::as_i64));
+    Ok(default.map_or((0, lowest.clone()), |class| of(&class)))
 }
 
 /// Volumes and claims stay while somebody uses them.

@@ -70,13 +70,11 @@ impl Call {
 
     /// Who owns the fields this request writes.
     pub fn manager(&self) -> String {
-        match self.query.get("fieldManager") {
-            Some(manager) => manager.to_owned(),
-            None => {
-                let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
-                manager_of_agent(agent.unwrap_or_default())
-            }
+        if let Some(manager) = self.query.get("fieldManager") {
+            return manager.to_owned();
         }
+        let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
+        manager_of_agent(agent.unwrap_or_default())
     }
 
     /// Answers with one stored object, in the shape that was asked for.

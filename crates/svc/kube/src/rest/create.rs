@@ -35,6 +35,10 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     let mut object = call.read_body()?;
     dedup_owners(call, &mut object);
     check_place(call, &mut object)?;
+    if call.served.is("apps", "daemonsets") {
+        // Counted by the server, but whoever creates it owns it.
+        meta::set(&mut object, &["metadata", "annotations", "deprecated.daemonset.template.generation"], json!("0"));
+    }
     call.track(None, &mut object);
     create_object(call, object).await?.answer(call, 201)
 }
@@ -156,6 +160,9 @@ fn prepare(call: &Call, object: &mut Value) {
         meta::set(object, &["metadata", "generation"], json!(1));
     } else {
         aro_kube_types::strategy::prepare_create(&call.served.resource, object);
+        if call.served.is("", "persistentvolumes") {
+            meta::set(object, &["status", "lastPhaseTransitionTime"], json!(call.time()));
+        }
     }
 }
 

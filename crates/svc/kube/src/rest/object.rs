@@ -52,18 +52,18 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
 
 impl Call {
 
-    pub fn strictness(&self) -> Result<Strictness, Status> {
+    pub fn strictness(&self) -> Strictness {
         match self.query.get("fieldValidation") {
-            Some("Ignore") => Ok(Strictness::Ignore),
-            Some("Strict") => Ok(Strictness::Strict),
+            Some("Ignore") => Strictness::Ignore,
+            Some("Strict") => Strictness::Strict,
             // Anything else was refused before.
-            _ => Ok(Strictness::Warn),
+            _ => Strictness::Warn,
         }
     }
 
     /// Reads the body as an object of this resource: typed, pruned, with its defaults.
     pub fn read_body(&mut self) -> Result<Value, Status> {
-        let strictness = self.strictness()?;
+        let strictness = self.strictness();
         let gvk = self.served.resource.gvk.clone();
         let form = match self.content_type().as_str() {
             "" | "application/json" => Form::Json,
@@ -185,7 +185,7 @@ impl Call {
     /// `shown` is what errors show: the object, or the patch.
     pub fn retype(&mut self, object: &mut Value, shown: impl Fn(&Value) -> String) -> Result<bool, Status> {
         let mut problems = Vec::new();
-        let strictness = self.strictness()?;
+        let strictness = self.strictness();
         let before = object.clone();
         let strategic = self.content_type() == "application/strategic-merge-patch+json";
         // Upstream does not say of which kind: it knows no object yet.
@@ -226,8 +226,8 @@ impl Call {
     /// Tracks who owns which fields of `new` after a create, an update or a patch.
     pub fn track(&self, live: Option<&Value>, new: &mut Value) {
         let manager = self.manager();
-        // Nobody owns what an event shows only because it is always shown.
-        let hidden = if self.served.resource.plural == "events" { take_blank(new) } else { Vec::new() };
+        // Nobody owns what is shown only because it is always shown.
+        let hidden = if self.served.resource.custom { Vec::new() } else { take_blank(new, self.served.resource.plural == "events") };
         self.with_context(&manager, false, |context| apply::update(live, new, context));
         if let Some(members) = new.as_object_mut() {
             members.extend(hidden);
@@ -260,9 +260,9 @@ impl Call {
     }
 }
 
-fn take_blank(object: &mut Value) -> Vec<(String, Value)> {
+fn take_blank(object: &mut Value, texts: bool) -> Vec<(String, Value)> {
     let Some(members) = object.as_object_mut() else { return Vec::new() };
-    let blank = |value: &Value| value.is_null() || value.as_str() == Some("");
+    let blank = |value: &Value| value.is_null() || (texts && value.as_str() == Some(""));
     let names: Vec<String> = members.iter().filter(|(_, value)| blank(value)).map(|(name, _)| name.clone()).collect();
     names.into_iter().filter_map(|name| members.remove_entry(&name)).collect()
 }

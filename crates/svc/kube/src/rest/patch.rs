@@ -40,10 +40,11 @@ async fn by(
     let (body, _) = decode::parse(&body).map_err(|problem| {
         Status::bad_request(if json { problem } else { format!("error decoding patch: {problem}") })
     })?;
+    let strategic = call.content_type() == "application/strategic-merge-patch+json";
     if !json && !body.is_object() {
         let what = if body.is_array() { "array" } else if body.is_string() { "string" } else { "number" };
         let problem = format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}");
-        return Err(Status::bad_request(format!("error decoding patch: {problem}")));
+        return Err(Status::bad_request(if strategic { problem } else { format!("error decoding patch: {problem}") }));
     }
     let written = change(call, |call, live| {
         let mut new = patch(live, &body, call).map_err(|error| error.status())?;
@@ -59,7 +60,6 @@ async fn by(
             let named = meta::resource_version(&body);
             meta::set(&mut new, &["metadata", "resourceVersion"], json!(named));
         }
-        let strategic = call.content_type() == "application/strategic-merge-patch+json";
         let unknown = call.retype(&mut new, |object| if strategic { patch::show(&body) } else { object.to_string() })?;
         check_place(call, &mut new)?;
         carry_over(&mut new, live);
@@ -118,7 +118,7 @@ async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
 }
 
 fn check_config(call: &mut Call, config: &mut Value, duplicates: &[String]) -> Result<(), Status> {
-    if let super::object::Strictness::Strict = call.strictness()?
+    if let super::object::Strictness::Strict = call.strictness()
         && !duplicates.is_empty()
     {
         return Err(Status::bad_request(decode::strict_error(&[], duplicates)));

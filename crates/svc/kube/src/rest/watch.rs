@@ -44,7 +44,7 @@ struct Watcher {
     headers_sent: bool,
 }
 
-pub(super) async fn watch(call: &mut Call) -> Result<Answer, Status> {
+pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
     let selection = Selection::of(call)?;
     let stream_initial = call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
     check_options(call, stream_initial)?;
@@ -159,11 +159,7 @@ impl Watcher {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => return None,
-                changed = self.changes.changed() => {
-                    if changed.is_err() {
-                        return None;
-                    }
-                }
+                changed = self.changes.changed() => changed.ok()?,
                 () = tokio::time::sleep_until(until) => {
                     if Instant::now() >= self.deadline {
                         self.ended = true;
