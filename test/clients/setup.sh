@@ -41,6 +41,7 @@ case ${1:-} in
     python)
         python_packages sdk-ga "$here/requirements-ga.txt"
         python_packages sdk-preview "$here/requirements-preview.txt"
+        python_packages kubernetes "$here/requirements-kubernetes.txt"
         ;;
     node) node_packages ;;
     *)

@@ -29,6 +29,8 @@ struct Inner {
     running: RwLock<HashMap<Box<str>, Arc<Cluster>>>,
     /// Other names by which clients ask for a cluster.
     aliases: RwLock<HashMap<Box<str>, Box<str>>>,
+    /// Held while a cluster is made: one of them for each name, so that different ones are made at once.
+    making: [tokio::sync::Mutex<()>; 64],
     domain: String,
 }
 
@@ -45,11 +47,19 @@ pub enum ClustersError {
     #[error("there is no cluster `{0}`")]
     Unknown(String),
     #[error("keys of cluster `{cluster}`")]
-    Keys { cluster: String, #[source] source: KeysError },
+    Keys {
+        cluster: String,
+        #[source]
+        source: KeysError,
+    },
     #[error("storage of Kubernetes objects")]
     Storage(#[source] EngineError),
     #[error("fill the new cluster `{cluster}`")]
-    Bootstrap { cluster: String, #[source] source: Status },
+    Bootstrap {
+        cluster: String,
+        #[source]
+        source: Status,
+    },
 }
 
 impl Clusters {
@@ -69,6 +79,7 @@ impl Clusters {
             chores: Chores::default(),
             running: RwLock::default(),
             aliases: RwLock::default(),
+            making: std::array::from_fn(|_| tokio::sync::Mutex::default()),
             domain: domain.to_owned(),
         };
         let clusters = Self { inner: Arc::new(inner) };
@@ -81,7 +92,8 @@ impl Clusters {
     }
 
     fn start(&self, space: Arc<Space>, keys: Keys) -> Arc<Cluster> {
-        let cluster = Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.chores.clone()));
+        let cluster =
+            Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.chores.clone()));
         let observer = Arc::downgrade(&cluster);
         cluster.space.observe(move |shelf, event| {
             if let Some(cluster) = observer.upgrade() {
@@ -110,21 +122,30 @@ impl Clusters {
 
     /// The cluster, made if there is none.
     pub async fn ensure(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
-        loop {
-            if let Some(cluster) = self.get(name) {
-                self.fill(&cluster).await?;
-                return Ok(cluster);
-            }
-            match self.create(name).await {
-                // Somebody else makes it at this moment.
-                Err(ClustersError::Storage(EngineError::Exists(_))) if self.get(name).is_some() => {}
-                made => return made,
+        if self.get(name).is_none() {
+            let _one_at_a_time = self.making(name).lock().await;
+            // Somebody else may have made it meanwhile.
+            if self.get(name).is_none() {
+                return self.make(name).await;
             }
         }
+        let cluster = self.get(name).ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
+        self.fill(&cluster).await?;
+        Ok(cluster)
     }
 
     /// Makes a cluster. It answers when this returns.
     pub async fn create(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
+        let _one_at_a_time = self.making(name).lock().await;
+        self.make(name).await
+    }
+
+    fn making(&self, name: &str) -> &tokio::sync::Mutex<()> {
+        let sum = name.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        &self.inner.making[sum % self.inner.making.len()]
+    }
+
+    async fn make(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
         if !is_name(name) {
             return Err(ClustersError::Name(name.to_owned()));
         }
@@ -185,7 +206,9 @@ impl Clusters {
         let mut names = tls::standard_names();
         names.insert(0, self.host(cluster));
         let aliases = self.inner.aliases.read();
-        names.extend(aliases.iter().filter(|(_, known)| &***known == cluster).map(|(host, _)| host.to_string()));
+        names.extend(
+            aliases.iter().filter(|(_, known)| &***known == cluster).map(|(host, _)| host.to_string()),
+        );
         names
     }
 

@@ -15,7 +15,9 @@ async fn kubectl_finds_out_about_the_server() -> Result<()> {
         k.shows("version", "Server Version: v1.36").await?;
         k.shows("cluster-info", "is running at").await?;
         let resources = k.ok("api-resources -o name").await?;
-        for name in ["pods", "deployments.apps", "leases.coordination.k8s.io", "roles.rbac.authorization.k8s.io"] {
+        for name in
+            ["pods", "deployments.apps", "leases.coordination.k8s.io", "roles.rbac.authorization.k8s.io"]
+        {
             ensure!(resources.lines().any(|line| line == name), "{name} is listed in {resources}");
         }
         k.shows("api-resources --namespaced=false --verbs=list,get", "customresourcedefinitions").await?;
@@ -78,7 +80,8 @@ async fn kubectl_creates_every_common_kind() -> Result<()> {
         }
         k.shows("-n a get hpa web", "Deployment/web").await?;
         k.shows("-n a get deployment web", "0/2").await?;
-        k.shows("-n a get sa,role,rolebinding,quota,ingress,pdb", "rolebinding.rbac.authorization.k8s.io/rb").await?;
+        k.shows("-n a get sa,role,rolebinding,quota,ingress,pdb", "rolebinding.rbac.authorization.k8s.io/rb")
+            .await?;
         for (what, wanted) in [
             ("deployment web", "25% max unavailable"),
             ("pod pod", "QoS Class:"),
@@ -148,8 +151,12 @@ async fn kubectl_applies_and_shows_differences() -> Result<()> {
         k.shows("-n b get cm c -o jsonpath={.data}", r#""z":"3""#).await?;
 
         k.shows(&format!("apply --server-side -f {two}"), "deployment.apps/d serverside-applied").await?;
-        let conflict =
-            k.fails(&format!("apply --server-side --field-manager=other -f {one}"), "Apply failed with 1 conflict").await?;
+        let conflict = k
+            .fails(
+                &format!("apply --server-side --field-manager=other -f {one}"),
+                "Apply failed with 1 conflict",
+            )
+            .await?;
         ensure!(conflict.contains(r#".spec.template.spec.containers[name="m"].image"#), "{conflict}");
         k.ok(&format!("apply --server-side --field-manager=other --force-conflicts -f {one}")).await?;
         k.shows("-n b get deployment d -o jsonpath={..image}", "i:1").await?;
@@ -160,12 +167,18 @@ async fn kubectl_applies_and_shows_differences() -> Result<()> {
         let differs = k.run(&format!("diff --server-side --force-conflicts -f {two}")).await?;
         ensure!(!differs.ok && differs.out.contains("+      - image: i:2"), "{differs:?}");
 
-        let unknown = k.file("unknown.yaml", "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: u, namespace: b}, dta: {}}")?;
+        let unknown = k.file(
+            "unknown.yaml",
+            "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: u, namespace: b}, dta: {}}",
+        )?;
         k.fails(&format!("apply -f {unknown}"), "strict decoding error: unknown field \"dta\"").await?;
         k.fails(&format!("apply --server-side -f {unknown}"), "field").await?;
         let warned = k.run(&format!("create --validate=warn -f {unknown}")).await?;
         ensure!(warned.ok && warned.err.contains("unknown field \"dta\""), "{warned:?}");
-        let wrong = k.file("wrong.yaml", &TWO.replace("replicas: 1", "replicas: -1").replace("name: d,", "name: d2,"))?;
+        let wrong = k.file(
+            "wrong.yaml",
+            &TWO.replace("replicas: 1", "replicas: -1").replace("name: d,", "name: d2,"),
+        )?;
         k.fails(&format!("apply -f {wrong}"), "spec.replicas: Invalid value: -1").await?;
         Ok(())
     })
@@ -235,7 +248,9 @@ async fn kubectl_shows_what_it_is_asked_for() -> Result<()> {
         k.until("-n g get cm kube-root-ca.crt -o name", "kube-root-ca.crt").await?;
         let names = k.ok("-n g get cm -o jsonpath='{.items[*].metadata.name}'").await?;
         ensure!(names == "a b c kube-root-ca.crt", "{names}");
-        let sorted = k.ok("-n g get cm a b c --sort-by=.data.order -o custom-columns=N:.metadata.name --no-headers").await?;
+        let sorted = k
+            .ok("-n g get cm a b c --sort-by=.data.order -o custom-columns=N:.metadata.name --no-headers")
+            .await?;
         ensure!(sorted.split_whitespace().eq(["b", "c", "a"]), "{sorted}");
         let chunked = k.ok("-n g get cm --chunk-size=1 -o name").await?;
         ensure!(chunked.lines().count() == 4, "{chunked}");
@@ -274,7 +289,8 @@ async fn kubectl_follows_changes_while_they_happen() -> Result<()> {
         let mut lines = BufReader::new(stdout).lines();
         let mut seen = Vec::new();
         while seen.len() < 3 {
-            let line = tokio::time::timeout(wait::DEADLINE, lines.next_line()).await??.context("more events")?;
+            let line =
+                tokio::time::timeout(wait::DEADLINE, lines.next_line()).await??.context("more events")?;
             seen.push(line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
         }
         ensure!(seen == ["ADDED one", "MODIFIED one", "DELETED one"], "{seen:?}");
@@ -282,7 +298,8 @@ async fn kubectl_follows_changes_while_they_happen() -> Result<()> {
 
         let mut table = k.command("-n w get cm -w").spawn()?;
         let mut lines = BufReader::new(table.stdout.take().context("its output")?).lines();
-        let mut header = tokio::time::timeout(wait::DEADLINE, lines.next_line()).await??.context("a header")?;
+        let mut header =
+            tokio::time::timeout(wait::DEADLINE, lines.next_line()).await??.context("a header")?;
         ensure!(header.starts_with("NAME"), "{header}");
         k.ok("-n w create cm late").await?;
         while !header.starts_with("late") {

@@ -1,11 +1,16 @@
 //! Our API server against a real one, call by call.
 #![allow(clippy::print_stderr, reason = "a skipped tier says so, and a run says what it compared")]
 
+mod clusters;
+mod controllers;
+mod crds;
 mod durability;
 mod kubectl;
+mod python;
 mod real_controllers;
 mod support;
 mod watching;
+mod wrong_input;
 
 use std::path::Path;
 

@@ -97,7 +97,12 @@ const DEADLINE: Duration = Duration::from_secs(60);
 impl Kubectl {
     pub fn new(program: &Path, kubeconfig: &Path, context: &str) -> Result<Self> {
         let home = tempfile::tempdir()?;
-        Ok(Self { program: program.to_owned(), kubeconfig: kubeconfig.to_owned(), context: context.to_owned(), home })
+        Ok(Self {
+            program: program.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+            context: context.to_owned(),
+            home,
+        })
     }
 
     /// Writes a file beside it and says where it is.
@@ -119,7 +124,8 @@ impl Kubectl {
 
     /// Runs it with something to read.
     pub async fn feed(&self, line: &str, input: &str) -> Result<Said> {
-        let mut child = self.command(line).spawn().with_context(|| format!("start {}", self.program.display()))?;
+        let mut child =
+            self.command(line).spawn().with_context(|| format!("start {}", self.program.display()))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that reads nothing has closed it already.
             let _ = stdin.write_all(input.as_bytes()).await;
@@ -152,7 +158,11 @@ impl Kubectl {
     pub async fn fails(&self, line: &str, wanted: &str) -> Result<String> {
         let said = self.run(line).await?;
         ensure!(!said.ok, "`kubectl {line}` should fail and said {}", said.out);
-        ensure!(said.err.contains(wanted), "`kubectl {line}` complains about {} and not {wanted:?}", said.err);
+        ensure!(
+            said.err.contains(wanted),
+            "`kubectl {line}` complains about {} and not {wanted:?}",
+            said.err
+        );
         Ok(said.err)
     }
 

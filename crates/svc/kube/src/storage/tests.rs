@@ -115,7 +115,10 @@ fn compare(space: &Space, model: &Model) {
                 true
             }
             Err(old) => {
-                assert!(version < old.oldest && version < oldest, "{version} is known, and said to be too old");
+                assert!(
+                    version < old.oldest && version < oldest,
+                    "{version} is known, and said to be too old"
+                );
                 false
             }
         };
@@ -131,15 +134,29 @@ fn compare(space: &Space, model: &Model) {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Put { space: usize, key: usize },
-    Delete { space: usize, key: usize },
+    Put {
+        space: usize,
+        key: usize,
+    },
+    Delete {
+        space: usize,
+        key: usize,
+    },
     /// A write that was decided upon something old.
-    Stale { space: usize, key: usize },
+    Stale {
+        space: usize,
+        key: usize,
+    },
     /// Several at once, so that they are queued behind one another.
-    Burst { space: usize, count: usize },
+    Burst {
+        space: usize,
+        count: usize,
+    },
     Compact,
     Reopen,
-    Drop { space: usize },
+    Drop {
+        space: usize,
+    },
 }
 
 const SPACES: [&str; 3] = ["one", "two", "three"];
@@ -166,7 +183,9 @@ async fn run(steps: Vec<Step>) {
     for step in steps {
         value += 1;
         let name = match &step {
-            Step::Put { space, .. } | Step::Delete { space, .. } | Step::Stale { space, .. } => SPACES[*space],
+            Step::Put { space, .. } | Step::Delete { space, .. } | Step::Stale { space, .. } => {
+                SPACES[*space]
+            }
             Step::Burst { space, .. } | Step::Drop { space } => SPACES[*space],
             Step::Compact | Step::Reopen => "",
         };
@@ -176,19 +195,25 @@ async fn run(steps: Vec<Step>) {
         }
         match step {
             Step::Put { key, .. } => {
-                let (space, model, key) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let (space, model, key) =
+                    (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
                 let shelf = space.shelf("things");
-                let expect = model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
+                let expect =
+                    model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
                 let draft = Draft::of(&object(key, value));
                 let written = space.commit(&shelf, key, expect, Change::Put(draft)).await.unwrap();
                 assert_eq!(written.version, model.put(key, value));
             }
             Step::Delete { key, .. } => {
-                let (space, model, key) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let (space, model, key) =
+                    (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
                 let shelf = space.shelf("things");
                 match model.now.get(key).copied() {
                     Some((version, _)) => {
-                        let gone = space.commit(&shelf, key, Expect::Version(version), Change::Delete).await.unwrap();
+                        let gone = space
+                            .commit(&shelf, key, Expect::Version(version), Change::Delete)
+                            .await
+                            .unwrap();
                         assert_eq!(gone.version, model.delete(key));
                     }
                     None => {
@@ -211,7 +236,11 @@ async fn run(steps: Vec<Step>) {
                 for index in 0..count {
                     let key = KEYS[index % KEYS.len()];
                     let latest = space.latest(&shelf, key).map(|stored| stored.version);
-                    assert_eq!(latest, model.now.get(key).map(|(version, _)| *version), "what is queued counts");
+                    assert_eq!(
+                        latest,
+                        model.now.get(key).map(|(version, _)| *version),
+                        "what is queued counts"
+                    );
                     let expect = latest.map_or(Expect::Absent, Expect::Version);
                     let draft = Draft::of(&object(key, value));
                     let mut write = Box::pin({
@@ -232,7 +261,8 @@ async fn run(steps: Vec<Step>) {
                 engine.close();
                 drop(engine);
                 engine = open(dir.path());
-                let mut found: Vec<String> = engine.spaces().iter().map(|space| space.name.to_string()).collect();
+                let mut found: Vec<String> =
+                    engine.spaces().iter().map(|space| space.name.to_string()).collect();
                 found.sort();
                 let mut wanted: Vec<&str> = models.keys().copied().collect();
                 wanted.sort_unstable();
@@ -300,14 +330,23 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
         let delete = value % 5 == 0 && expect != Expect::Absent;
         let change = if delete { Change::Delete } else { Change::Put(Draft::of(&object(key, value))) };
         things.commit(&shelf, key, expect, change).await.unwrap();
-        if delete { model.delete(key) } else { model.put(key, value) };
+        if delete {
+            model.delete(key)
+        } else {
+            model.put(key, value)
+        };
     }
     engine.close();
     drop((engine, things, shelf));
     let path = newest_segment(dir.path());
     let bytes = std::fs::read(&path).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "some place in the file")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "some place in the file"
+    )]
     let cut = (used as f64 * cut) as usize;
     let mut left = bytes[..cut].to_vec();
     left.extend_from_slice(rubbish);
@@ -319,7 +358,8 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
     // And it goes on from there.
     let before = things.version();
     let draft = Draft::of(&object("new/one", 1));
-    let fresh = things.commit(&things.shelf("things"), "new/one", Expect::Absent, Change::Put(draft)).await.unwrap();
+    let fresh =
+        things.commit(&things.shelf("things"), "new/one", Expect::Absent, Change::Put(draft)).await.unwrap();
     assert_eq!(fresh.version, before + 1);
     engine.close();
 }
@@ -344,7 +384,11 @@ async fn compaction_during_writes_loses_nothing() {
         };
         let shelf = things.shelf("things");
         for (key, value) in &counts {
-            assert_eq!(shelf.get(key).map(|stored| stored.value()["value"].as_u64().unwrap()), Some(*value), "{key}");
+            assert_eq!(
+                shelf.get(key).map(|stored| stored.value()["value"].as_u64().unwrap()),
+                Some(*value),
+                "{key}"
+            );
         }
         assert_eq!(shelf.len(), counts.len());
         let done = Arc::new(AtomicBool::new(false));
@@ -365,7 +409,10 @@ async fn compaction_during_writes_loses_nothing() {
                 counts.remove(&key);
             } else {
                 let value = round * 1000 + index;
-                things.commit(&shelf, &key, expect, Change::Put(Draft::of(&object(&key, value)))).await.unwrap();
+                things
+                    .commit(&shelf, &key, expect, Change::Put(Draft::of(&object(&key, value))))
+                    .await
+                    .unwrap();
                 counts.insert(key, value);
             }
         }
