@@ -9,5 +9,6 @@ mod binary;
 mod process;
 mod stack;
 
+pub use binary::{Build, aro_binary};
 pub use process::{Process, StoreChoice};
 pub use stack::Stack;

@@ -5,6 +5,7 @@ mod clusters;
 mod controllers;
 mod crds;
 mod durability;
+mod gen_crds;
 mod kubectl;
 mod python;
 mod real_controllers;
