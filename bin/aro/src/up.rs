@@ -1,5 +1,6 @@
 //! `aro up`.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use aro_app::{RoleName, RunningApp};
@@ -30,6 +31,10 @@ fn announcement(app: &RunningApp) -> String {
     text.push_str(&aro_app::table(app.endpoints()));
     if let Some(frontend) = app.endpoints().iter().find(|endpoint| endpoint.name == "frontend") {
         text.push_str(&next_steps(&frontend.url()));
+    }
+    if app.addr("kube").is_some() {
+        let kubeconfig = app.data_dir().join("kube/kubeconfig.yaml");
+        let _ = writeln!(text, "  kubectl --kubeconfig {} --context svc get namespaces", kubeconfig.display());
     }
     text.push_str("\nCtrl-C stops it.\n");
     text
