@@ -71,6 +71,9 @@ pub fn update(resource: &ResourceType, subresource: &str, new: &Value, old: &Val
     let mut found = Found::default();
     metadata::update(&mut found, new, old, is_strict(resource));
     if subresource == "status" {
+        if (&*resource.gvk.group, &*resource.gvk.kind) == ("", "Namespace") {
+            plain::namespace_phase(&mut found, new);
+        }
         return found.0;
     }
     if (&*resource.gvk.group, &*resource.gvk.kind) == ("apps", "DaemonSet") {

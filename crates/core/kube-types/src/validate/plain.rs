@@ -184,6 +184,21 @@ pub fn event(found: &mut Found, object: &Value) {
     }
 }
 
+/// A namespace is going exactly when it is marked for deletion.
+pub fn namespace_phase(found: &mut Found, object: &Value) {
+    let phase = text(&object["status"], "phase");
+    let at = Path::new("status.Phase");
+    match aro_machinery::meta::deletion_timestamp(object) {
+        None if phase != "Active" => {
+            found.invalid(&at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+        }
+        Some(_) if phase != "Terminating" => {
+            found.invalid(&at, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty");
+        }
+        _ => {}
+    }
+}
+
 /// Events made in the newer group leave out what the older one has for them.
 pub fn new_event(found: &mut Found, object: &Value) {
     if text(object, "eventTime").is_empty() {

@@ -149,7 +149,8 @@ pub fn signing_request(found: &mut Found, object: &Value) {
     let decoded = base64::engine::general_purpose::STANDARD.decode(request).unwrap_or_default();
     let begin = b"-----BEGIN CERTIFICATE REQUEST-----";
     if !decoded.windows(begin.len()).any(|window| window == begin) {
-        found.invalid(&SPEC.child("request"), request, "PEM block type must be CERTIFICATE REQUEST");
+        let shown = if text(&object["spec"], "request").is_empty() { Value::Null } else { request.into() };
+        found.invalid(&SPEC.child("request"), shown, "PEM block type must be CERTIFICATE REQUEST");
     }
     let at = SPEC.child("usages");
     let usages = list(spec, "usages");

@@ -2,7 +2,7 @@
 //! makes up, addresses it gives out, and fields it fills in.
 
 use aro_machinery::meta;
-use aro_machinery::status::{Cause, Status};
+use aro_machinery::status::{Cause, FieldError, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -34,6 +34,9 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
             crate::identity::signing::check(call, object)?;
+            if !call.subresource.is_empty() {
+                decision(call, object, old)?;
+            }
         }
         ("rbac.authorization.k8s.io", ..) => crate::identity::escalation::check(call, object, old)?,
         _ => {}
@@ -229,6 +232,55 @@ fn definition(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<()
         return Ok(());
     }
     Err(Status::invalid(&call.served.resource.group_kind(), meta::name(object), &errors))
+}
+
+/// What was decided about a request for a certificate: says when, and stays said.
+fn decision(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+    let conditions_of = |object: &Value| -> Vec<Value> {
+        meta::get(object, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    fn kind(condition: &Value) -> &str {
+        condition.get("type").and_then(Value::as_str).unwrap_or_default()
+    }
+    let before = old.map(conditions_of).unwrap_or_default();
+    let mut conditions = conditions_of(object);
+    let mut errors = Vec::new();
+    for (index, condition) in conditions.iter().enumerate() {
+        let status = condition.get("status").and_then(Value::as_str).unwrap_or_default();
+        if matches!(kind(condition), "Approved" | "Denied" | "Failed") && status != "True" {
+            errors.push(FieldError::not_supported(format!("status.conditions[{index}].status"), status, ["True"]));
+        }
+    }
+    let has = |list: &[Value], wanted: &str| list.iter().any(|condition| kind(condition) == wanted);
+    if has(&conditions, "Approved") && has(&conditions, "Denied") {
+        let second = conditions.iter().rev().map(kind).find(|kind| matches!(*kind, "Approved" | "Denied")).unwrap_or_default();
+        let detail = "Approved and Denied conditions are mutually exclusive";
+        errors.push(FieldError::invalid("status.conditions", second, detail));
+    }
+    for gone in ["Approved", "Denied", "Failed"].into_iter().filter(|kind| has(&before, kind) && !has(&conditions, kind)) {
+        let detail = format!("updates may not remove a condition of type {gone:?}");
+        errors.push(FieldError::forbidden("status.conditions", detail));
+    }
+    if !errors.is_empty() {
+        return Err(Status::invalid(&call.served.resource.group_kind(), meta::name(object), &errors));
+    }
+    let now = json!(call.time());
+    for condition in &mut conditions {
+        let known = before.iter().find(|known| kind(known) == kind(condition));
+        let same = known.filter(|known| known.get("status") == condition.get("status"));
+        let blank = |condition: &Value, name: &str| condition.get(name).is_none_or(Value::is_null);
+        if blank(condition, "lastUpdateTime") {
+            condition["lastUpdateTime"] = now.clone();
+        }
+        if blank(condition, "lastTransitionTime") {
+            let since = same.and_then(|known| known.get("lastTransitionTime")).filter(|since| !since.is_null());
+            condition["lastTransitionTime"] = since.unwrap_or(&now).clone();
+        }
+    }
+    if !conditions.is_empty() {
+        meta::set(object, &["status", "conditions"], json!(conditions));
+    }
+    Ok(())
 }
 
 /// Who asks for a certificate is not for them to say. Runs after the type's own preparation, which takes away what the

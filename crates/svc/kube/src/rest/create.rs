@@ -35,6 +35,11 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     let mut object = call.read_body()?;
     dedup_owners(call, &mut object);
     check_place(call, &mut object)?;
+    // Nobody owns what the server takes out.
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("deletionTimestamp");
+        metadata.remove("deletionGracePeriodSeconds");
+    }
     if call.served.is("apps", "daemonsets") {
         // Counted by the server, but whoever creates it owns it.
         meta::set(&mut object, &["metadata", "annotations", "deprecated.daemonset.template.generation"], json!("0"));
@@ -179,5 +184,10 @@ fn validate(call: &Call, object: &Value) -> Result<(), Status> {
     if name.is_empty() {
         name = meta::get(object, &["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default();
     }
-    Err(Status::invalid(&resource.group_kind(), name, &errors))
+    let mut kind = resource.group_kind();
+    if resource.plural == "events" && !resource.custom {
+        // Both groups show the same objects, which are of the first.
+        kind.group.clear();
+    }
+    Err(Status::invalid(&kind, name, &errors))
 }

@@ -3,7 +3,7 @@
 use aro_machinery::patch;
 use aro_machinery::selector::LabelSelector;
 use aro_machinery::status::{FieldError, Status};
-use aro_machinery::{decode, meta};
+use aro_machinery::{GroupResource, decode, meta};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -133,6 +133,10 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
     Ok(show(call, &paths, &written))
 }
 
+fn binding_name() -> GroupResource {
+    GroupResource::new("", "pods/binding")
+}
+
 /// Binds a pod to a node.
 pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let body = call.body.clone();
@@ -147,11 +151,11 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
         let bound = meta::get(live, &["spec", "nodeName"]).and_then(Value::as_str).unwrap_or_default();
         if meta::deletion_timestamp(live).is_some() {
             let why = format!("pod {} is being deleted, cannot be assigned to a host", call.name);
-            return Err(Status::conflict(&call.resource_name(), &call.name, why));
+            return Err(Status::conflict(&binding_name(), &call.name, why));
         }
         if !bound.is_empty() {
             let why = format!("pod {} is already assigned to node {bound:?}", call.name);
-            return Err(Status::conflict(&call.resource_name(), &call.name, why));
+            return Err(Status::conflict(&binding_name(), &call.name, why));
         }
         let mut new = live.clone();
         meta::set(&mut new, &["metadata", "resourceVersion"], json!(""));
@@ -163,7 +167,7 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
             "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": time,
         }));
         meta::set(&mut new, &["status", "conditions"], json!(conditions));
-        call.track(Some(live), &mut new);
+        // Upstream writes this past everything that counts generations and owners.
         Ok(Some(new))
     })
     .await?;

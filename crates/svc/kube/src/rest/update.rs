@@ -168,6 +168,9 @@ pub fn is_gone(object: &Value) -> bool {
 }
 
 fn prepare(call: &Call, new: &mut Value, live: &Value) {
+    if call.subresource == "binding" {
+        return;
+    }
     if !call.served.resource.custom {
         aro_kube_types::strategy::prepare_update(&call.served.resource, &call.subresource, new, live);
         return;
