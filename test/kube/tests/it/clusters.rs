@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_fixtures::wait;
+use aro_kube::Clusters;
+use aro_kube::storage::{Change, Expect};
 use aro_kube_e2e::client::Client as RawClient;
+use aro_runtime::SystemClock;
 use bytes::Bytes;
 use http::Request;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -55,6 +58,58 @@ async fn clusters_come_and_go_while_the_process_runs() -> Result<()> {
     ensure!(late_is_away(&late).await, "and does not know the clients of the first one");
     drop(again);
     inside.stop().await
+}
+
+/// The clusters of a directory, without anything around them.
+fn open(dir: &std::path::Path) -> Result<Clusters> {
+    Ok(Clusters::open(dir, false, 100, "kube.localhost", SystemClock::shared())?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_cluster_stays_away_and_a_stopped_one_comes_back() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let clusters = open(dir.path())?;
+    for name in ["stays", "stops", "goes"] {
+        clusters.create(name).await?;
+    }
+    let keys = clusters.get("stays").context("it")?.keys.authority.certificate().to_owned();
+    clusters.stop("stops")?;
+    clusters.delete("goes").await?;
+    ensure!(clusters.names() == ["stays"], "{:?}", clusters.names());
+    clusters.close();
+    drop(clusters);
+    let clusters = open(dir.path())?;
+    ensure!(clusters.names() == ["stays", "stops"], "{:?}", clusters.names());
+    ensure!(
+        clusters.get("stays").context("it")?.keys.authority.certificate() == keys,
+        "its keys are the same"
+    );
+    let fresh = clusters.ensure("goes").await?;
+    ensure!(fresh.space.version() < 300, "a new one begins at the beginning");
+    clusters.close();
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_was_left_half_filled_is_filled_at_the_next_start() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let clusters = open(dir.path())?;
+    let cluster = clusters.create("half").await?;
+    let before = cluster.space.shelf("clusterroles.rbac.authorization.k8s.io").len();
+    for (shelf, key) in [("namespaces", "kube-public"), ("clusterroles.rbac.authorization.k8s.io", "view")] {
+        let shelf = cluster.space.shelf(shelf);
+        let version = shelf.get(key).context("it is there")?.version;
+        let gone = cluster.space.commit(&shelf, key, Expect::Version(version), Change::Delete).await;
+        ensure!(gone.is_ok(), "{gone:?}");
+    }
+    clusters.close();
+    drop((clusters, cluster));
+    let clusters = open(dir.path())?;
+    let cluster = clusters.ensure("half").await?;
+    ensure!(cluster.space.shelf("namespaces").get("kube-public").is_some(), "the namespace is back");
+    ensure!(cluster.space.shelf("clusterroles.rbac.authorization.k8s.io").len() == before, "and the role");
+    clusters.close();
+    Ok(())
 }
 
 async fn late_is_away(client: &RawClient) -> bool {

@@ -14,6 +14,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tower::Service as _;
 
+use crate::support::variable;
 use crate::watching::Inside;
 
 #[derive(Debug, Clone)]
@@ -63,7 +64,8 @@ async fn send(service: &ClusterService, call: &Call) -> Option<(StatusCode, Byte
 }
 
 /// Mistakes of callers that a real server takes upon itself; clients know these answers.
-const AS_UPSTREAM: [&str; 5] = [
+const AS_UPSTREAM: [&str; 6] = [
+    "unknown patch type",
     "does not contain declared merge key",
     "list element types are not identical",
     "resourceVersion should not be set on objects to be created",
@@ -501,15 +503,19 @@ async fn prepared() -> Result<(Inside, ClusterService)> {
     Ok((inside, service))
 }
 
-const CASES: usize = 3_000;
+/// How many calls; `make fuzz` makes more.
+fn cases() -> usize {
+    variable("PROPTEST_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_sent_the_server_never_blames_itself() -> Result<()> {
     let (inside, service) = prepared().await?;
+    let cases = cases();
     let mut runner = TestRunner::deterministic();
     let strategy = call();
-    let mut calls = Vec::with_capacity(CASES);
-    for _ in 0..CASES {
+    let mut calls = Vec::with_capacity(cases);
+    for _ in 0..cases {
         let tree = strategy.new_tree(&mut runner).map_err(|reason| anyhow::anyhow!("{reason}"))?;
         calls.push(tree.current());
     }
@@ -552,7 +558,7 @@ async fn whatever_is_sent_the_server_never_blames_itself() -> Result<()> {
     eprintln!("answers by code (0: HTTP itself refuses): {counts:?}");
     ensure!(
         wrong.is_empty(),
-        "{} of {CASES}:\n{}",
+        "{} of {cases}:\n{}",
         wrong.len(),
         wrong.iter().take(12).cloned().collect::<Vec<_>>().join("\n")
     );
