@@ -1,39 +1,37 @@
 //! What every new cluster holds from its first moment.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use aro_kube_types::registry::builtin;
 use aro_machinery::status::Status;
-use aro_machinery::{GroupVersionKind, meta};
+use aro_machinery::meta;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, rfc3339};
 use crate::storage::{Change, Draft, Expect, WriteFailed};
+use crate::types::Types;
 
 /// Makes what is missing. Everything is queued at once, and is durable with one flush.
 pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
     let now = rfc3339(cluster.now());
     let mut writes = Vec::new();
-    for mut object in objects(cluster) {
-        let api_version = meta::api_version(&object).to_owned();
-        let types = cluster.types();
-        let Some(served) = types.of_kind(&api_version, meta::kind(&object)) else { continue };
-        let shelf = cluster.space.shelf(&served.shelf);
-        let key = match meta::namespace(&object) {
-            "" => meta::name(&object).to_owned(),
-            namespace => format!("{namespace}/{}", meta::name(&object)),
-        };
-        if cluster.space.latest(&shelf, &key).is_some() {
+    let own = prepare(authentication(cluster));
+    for template in TEMPLATES.iter().chain(&own) {
+        let shelf = cluster.space.shelf(&template.shelf);
+        if cluster.space.latest(&shelf, &template.key).is_some() {
             continue;
         }
-        let gvk: &GroupVersionKind = &served.resource.gvk;
-        aro_kube_types::defaults::apply(gvk, &mut object);
-        aro_kube_types::strategy::prepare_create(&served.resource, &mut object);
+        let mut object = template.object.clone();
         meta::set(&mut object, &["metadata", "uid"], json!(uuid::Uuid::new_v4().to_string()));
         meta::set(&mut object, &["metadata", "creationTimestamp"], json!(now));
+        if let Some(since) = meta::get_mut(&mut object, &["status", "conditions"]).and_then(|list| list.get_mut(0)) {
+            since["lastTransitionTime"] = json!(now);
+        }
         let space = cluster.space.clone();
-        writes.push(async move { space.commit(&shelf, &key, Expect::Absent, Change::Put(Draft::of(&object))).await });
+        let draft = Draft::of(&object);
+        let key = template.key.clone();
+        writes.push(async move { space.commit(&shelf, &key, Expect::Absent, Change::Put(draft)).await });
     }
     for written in join_all(writes).await {
         match written {
@@ -44,7 +42,38 @@ pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
     Ok(())
 }
 
-fn objects(cluster: &Cluster) -> Vec<Value> {
+/// An object as every cluster gets it, but for its identity and its time.
+struct Template {
+    shelf: Box<str>,
+    key: String,
+    object: Value,
+}
+
+/// Prepared once: a thousand clusters begin with the same.
+static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| objects().into_iter().filter_map(prepare).collect());
+
+fn prepare(mut object: Value) -> Option<Template> {
+    let types = Types::default();
+    let served = types.of_kind(meta::api_version(&object), meta::kind(&object))?;
+    aro_kube_types::defaults::apply(&served.resource.gvk, &mut object);
+    aro_kube_types::strategy::prepare_create(&served.resource, &mut object);
+    let key = match meta::namespace(&object) {
+        "" => meta::name(&object).to_owned(),
+        namespace => format!("{namespace}/{}", meta::name(&object)),
+    };
+    Some(Template { shelf: served.shelf.clone(), key, object })
+}
+
+/// How others find out whom this cluster's certificates name.
+fn authentication(cluster: &Cluster) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {"client-ca-file": cluster.keys.authority.certificate()},
+    })
+}
+
+fn objects() -> Vec<Value> {
     let mut objects = Vec::new();
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
@@ -78,11 +107,6 @@ fn objects(cluster: &Cluster) -> Vec<Value> {
             "sessionAffinity": "None", "type": "ClusterIP",
         },
     }));
-    objects.push(json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
-        "data": {"client-ca-file": cluster.keys.authority.certificate()},
-    }));
     for group in builtin().groups() {
         for version in &group.versions {
             let name = if group.name.is_empty() { format!("{version}.") } else { format!("{version}.{}", group.name) };
@@ -91,7 +115,7 @@ fn objects(cluster: &Cluster) -> Vec<Value> {
                 "metadata": {"name": name, "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}},
                 "spec": {"group": group.name, "version": version, "groupPriorityMinimum": 18000, "versionPriority": 1},
                 "status": {"conditions": [{"type": "Available", "status": "True", "reason": "Local",
-                    "message": "Local APIServices are always available", "lastTransitionTime": rfc3339(cluster.now())}]},
+                    "message": "Local APIServices are always available"}]},
             }));
         }
     }

@@ -49,7 +49,7 @@ impl Cluster {
     pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
         let closing = CancellationToken::new();
         let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), roles: Roles::default(), signer: OnceLock::new(), tls: OnceLock::new(), filled: OnceCell::new(), types: RwLock::default(), reloading: Mutex::default() };
-        cluster.reload_types();
+        cluster.reload_types(None);
         cluster
     }
 
@@ -61,15 +61,17 @@ impl Cluster {
         self.types.read().clone()
     }
 
-    /// Reads the definitions anew.
-    pub fn reload_types(&self) {
+    /// Reads the definitions anew. `next`: one of them as it is about to be; it is served before anybody is told so.
+    pub fn reload_types(&self, next: Option<&Value>) {
         let shelf = self.space.shelf(DEFINITIONS);
         if shelf.is_empty() && self.types.read().custom().next().is_none() {
             return;
         }
-        let definitions: Vec<Value> = shelf.all().iter().map(|crd| crd.value()).collect();
-        // Compiling takes a while: readers keep the old ones meanwhile.
+        // Compiling takes a while: readers keep the old ones meanwhile. Whoever comes later reads later, too.
         let _one_at_a_time = self.reloading.lock();
+        let name = next.map(aro_machinery::meta::name);
+        let others = shelf.all().into_iter().filter(|crd| name != Some(&*crd.key));
+        let definitions: Vec<Value> = others.map(|crd| crd.value()).chain(next.cloned()).collect();
         let before = self.types();
         let types = Arc::new(Types::of_definitions(&definitions, &before));
         *self.types.write() = types;

@@ -22,7 +22,7 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
         .filter(|other| &*other.key != name)
         .map(|other| other.value())
         .collect();
-    modify(cluster, &shelf, name, |live| {
+    let settled = |live: &Value| {
         let others: Vec<&Value> = others.iter().collect();
         let mut new = live.clone();
         new["status"] = aro_custom_types::definition::settle(live, &others, &now);
@@ -32,19 +32,26 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
             finalizers.push(CLEANUP);
             meta::set(&mut new, &["metadata", "finalizers"], json!(finalizers));
         }
-        Some(new)
-    })
-    .await?;
-    let reload = cluster.clone();
-    // Compiling a large schema takes milliseconds; other requests go on meanwhile.
-    let reloaded = tokio::task::spawn_blocking(move || reload.reload_types()).await;
-    reloaded.map_err(|error| Status::internal(format!("compiling definitions: {error}")))?;
+        new
+    };
+    // Served first, announced then: whoever waits for `Established` may use it at once.
+    let next = cluster.space.latest(&shelf, name).map(|stored| settled(&stored.value()));
+    reload(cluster, next).await?;
+    modify(cluster, &shelf, name, |live| Some(settled(live))).await?;
+    reload(cluster, None).await?;
     let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
     let crd = stored.value();
     if meta::deletion_timestamp(&crd).is_some() && meta::finalizers(&crd).any(|known| known == CLEANUP) {
         return clean_up(cluster, name, &crd).await;
     }
     Ok(())
+}
+
+/// Compiling a large schema takes milliseconds; other requests go on meanwhile.
+async fn reload(cluster: &Arc<Cluster>, next: Option<Value>) -> Result<(), Status> {
+    let cluster = cluster.clone();
+    let reloaded = tokio::task::spawn_blocking(move || cluster.reload_types(next.as_ref())).await;
+    reloaded.map_err(|error| Status::internal(format!("compiling definitions: {error}")))
 }
 
 async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(), Status> {
