@@ -162,7 +162,8 @@ impl Clusters {
     async fn fill(&self, cluster: &Arc<Cluster>) -> Result<(), ClustersError> {
         let filled = cluster.filled.get_or_try_init(|| bootstrap::ensure(cluster)).await;
         let failed = |source| ClustersError::Bootstrap { cluster: cluster.name().to_owned(), source };
-        filled.map(|()| ()).map_err(failed)
+        filled.map_err(failed)?;
+        Ok(())
     }
 
     /// Stops a cluster: it answers no more, and is back after a restart.
@@ -223,6 +224,11 @@ impl Clusters {
             cluster.closing.cancel();
         }
         self.inner.engine.close();
+    }
+
+    /// Returns when the storage has failed: nothing can be written until the next start.
+    pub async fn failed(&self) {
+        self.inner.engine.failed().await;
     }
 
     /// Ends watches, so that connections can drain.

@@ -94,9 +94,14 @@ impl Role for Kube {
         serve_after(ports.listener, handshake, &scope, options);
         ports.started.send_replace(Some(clusters.clone()));
         ready.ready();
-        scope.cancelled().await;
+        let failed = tokio::select! {
+            biased;
+            () = scope.cancelled() => false,
+            () = clusters.failed() => true,
+        };
         clusters.end_watches();
-        Ok(())
+        // The next start reads what is on disk; going on would mean to guess.
+        if failed { Err(RunError::new("the log of Kubernetes objects cannot be written")) } else { Ok(()) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aro_journal::{Journal, OpenError, Options, Outcome};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::compact::Compactor;
 use super::object::Stored;
@@ -40,6 +40,7 @@ pub struct Engine {
     live_bytes: Arc<AtomicU64>,
     history: usize,
     compactor: Compactor,
+    failed: watch::Sender<bool>,
 }
 
 impl std::fmt::Debug for Ticket {
@@ -73,12 +74,15 @@ struct Recovery {
     unknown: bool,
 }
 
+/// An object's version, where its digits belong, and its JSON.
+type Kept = (u64, u32, Bytes);
+
 #[derive(Default)]
 struct Recovered {
     name: Box<str>,
     data: Vec<u8>,
     version: u64,
-    shelves: HashMap<Box<str>, HashMap<Box<str>, (u64, u32, Bytes)>>,
+    shelves: HashMap<Box<str>, HashMap<Box<str>, Kept>>,
 }
 
 impl Recovery {
@@ -134,7 +138,15 @@ impl Engine {
         let options = Options { flush, ..Options::default() };
         let segment_bytes = options.segment_bytes;
         let replay = |bytes: &[u8]| recovery.take(bytes);
-        let journal = Journal::open(dir, options, replay, commit).map_err(EngineError::Open)?;
+        let failed = watch::Sender::new(false);
+        let told = failed.clone();
+        let committed = move |tickets: Vec<Ticket>, outcome: Outcome| {
+            if outcome == Outcome::Failed {
+                told.send_replace(true);
+            }
+            commit(tickets, outcome);
+        };
+        let journal = Journal::open(dir, options, replay, committed).map_err(EngineError::Open)?;
         if recovery.unknown {
             journal.close();
             return Err(EngineError::Unknown);
@@ -161,7 +173,13 @@ impl Engine {
         let compactor = Compactor::start(journal.clone(), spaces.clone(), live_bytes.clone(), segment_bytes)
             .map_err(EngineError::Thread)?;
         let next = AtomicU64::new(recovery.highest + 1);
-        Ok(Self { journal, spaces, next, live_bytes, history, compactor })
+        Ok(Self { journal, spaces, next, live_bytes, history, compactor, failed })
+    }
+
+    /// Returns when the log has failed: nothing can be written until the next start.
+    pub async fn failed(&self) {
+        // The sender lives as long as we do.
+        let _ = self.failed.subscribe().wait_for(|failed| *failed).await;
     }
 
     /// The spaces there are.
