@@ -56,7 +56,13 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 impl Client {
     /// A client with a certificate of its own.
-    pub fn new(address: SocketAddr, name: &str, authority: &str, certificate: &str, key: &str) -> Result<Self> {
+    pub fn new(
+        address: SocketAddr,
+        name: &str,
+        authority: &str,
+        certificate: &str,
+        key: &str,
+    ) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         for authority in CertificateDer::pem_slice_iter(authority.as_bytes()) {
             roots.add(authority?)?;

@@ -37,7 +37,8 @@ impl Differences {
     pub fn knows(&self, scenario: &str, step: &str, difference: &Difference) -> bool {
         let mut found = false;
         for known in &self.0 {
-            let here = (known.scenario == "*" || known.scenario == scenario) && (known.step == "*" || known.step == step);
+            let here = (known.scenario == "*" || known.scenario == scenario)
+                && (known.step == "*" || known.step == step);
             if here && covers(&known.path, &difference.path) {
                 known.seen.set(true);
                 found = true;
@@ -48,7 +49,9 @@ impl Differences {
 
     /// Entries that no difference needed, in scenarios that ran.
     pub fn unused<'a>(&'a self, ran: &'a [&str]) -> impl Iterator<Item = &'a Known> {
-        self.0.iter().filter(|known| !known.seen.get() && (known.scenario == "*" || ran.contains(&known.scenario.as_str())))
+        self.0.iter().filter(|known| {
+            !known.seen.get() && (known.scenario == "*" || ran.contains(&known.scenario.as_str()))
+        })
     }
 }
 
@@ -57,7 +60,8 @@ fn covers(pattern: &str, path: &str) -> bool {
         text.split(['.', '[']).map(|part| part.trim_end_matches(']').to_owned()).collect()
     };
     let (pattern, path) = (parts(pattern), parts(path));
-    pattern.len() <= path.len() && pattern.iter().zip(&path).all(|(known, part)| known == "*" || known == part)
+    pattern.len() <= path.len()
+        && pattern.iter().zip(&path).all(|(known, part)| known == "*" || known == part)
 }
 
 #[cfg(test)]

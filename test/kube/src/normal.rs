@@ -24,7 +24,10 @@ pattern!(TIME, r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)");
 pattern!(ADDRESS, r"\b10\.0\.\d+\.\d+\b");
 pattern!(VOLUME, r"kube-api-access-[a-z0-9]{5}");
 pattern!(TOKEN, r"eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+");
-pattern!(VERSIONS, r"(?i)((?:resource ?version|current)[a-z ]*(?: in (?:precondition|object meta))?: )\d+(?: \(\d+\))?");
+pattern!(
+    VERSIONS,
+    r"(?i)((?:resource ?version|current)[a-z ]*(?: in (?:precondition|object meta))?: )\d+(?: \(\d+\))?"
+);
 pattern!(RECORDED, r"(?i)(ResourceVersion in (?:the precondition|record)) \(\d+\)");
 pattern!(SHOWN, r#"Invalid value: ("\{.*\}"|\[\{.*\}\]|\{.*\}): "#);
 pattern!(NODE_PORT, r"\b3[0-2]\d{3}\b");
@@ -48,7 +51,8 @@ impl Normal {
                 if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
                     self.metadata(metadata);
                 }
-                let random: Vec<String> = members.keys().filter(|name| UUID.is_match(name)).cloned().collect();
+                let random: Vec<String> =
+                    members.keys().filter(|name| UUID.is_match(name)).cloned().collect();
                 for name in random {
                     if let Some(member) = members.remove(&name) {
                         members.insert(UUID.replace_all(&name, "<uid>").into_owned(), member);
@@ -99,7 +103,8 @@ impl Normal {
 }
 
 fn list(list: &mut Value, sorted: bool) {
-    let own = list.get("apiVersion").and_then(Value::as_str).is_some_and(|version| version.contains(OWN_GROUP));
+    let own =
+        list.get("apiVersion").and_then(Value::as_str).is_some_and(|version| version.contains(OWN_GROUP));
     let partial = list.get("kind").and_then(Value::as_str) == Some("PartialObjectMetadataList");
     if let Some(items) = list.get_mut("items").and_then(Value::as_array_mut) {
         if !own && !partial {
@@ -124,7 +129,8 @@ fn is_list(value: &Value) -> bool {
 }
 
 fn name_of(object: &Value) -> String {
-    let text = |name: &str| object.pointer(&format!("/metadata/{name}")).and_then(Value::as_str).unwrap_or_default();
+    let text =
+        |name: &str| object.pointer(&format!("/metadata/{name}")).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))
 }
 
@@ -159,8 +165,11 @@ mod tests {
             "name": "a-x7k2p", "generateName": "a-", "uid": "0b8f4d0e-6f0e-4b52-9c1a-7c5b3f6f5a11",
             "resourceVersion": "17", "creationTimestamp": "2020-01-01T00:00:00Z"}});
         let first = normal.body(object.clone(), false);
-        assert_eq!(first, json!({"metadata": {"name": "a-<random>", "generateName": "a-", "uid": "<uid>",
-            "resourceVersion": "<new version>", "creationTimestamp": "<time>"}}));
+        assert_eq!(
+            first,
+            json!({"metadata": {"name": "a-<random>", "generateName": "a-", "uid": "<uid>",
+            "resourceVersion": "<new version>", "creationTimestamp": "<time>"}})
+        );
         assert_eq!(normal.body(object, false)["metadata"]["resourceVersion"], "<same version>");
         assert_eq!(clean("too old resource version: 1 (17)"), "too old resource version: <n>");
         assert_eq!(clean("clusterIP 10.0.3.4"), "clusterIP <address>");

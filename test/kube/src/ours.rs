@@ -23,8 +23,11 @@ impl Ours {
         let path = process.data_dir().join("kube").join("kubeconfig").join(format!("{CLUSTER}.yaml"));
         let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         let config: Value = serde_saphyr::from_str(&text)?;
-        let text = |path: &str| at(&config, path).and_then(Value::as_str).with_context(|| format!("{path} in a kubeconfig"));
-        let decoded = |path: &str| -> Result<String> { Ok(String::from_utf8(STANDARD.decode(text(path)?)?)?) };
+        let text = |path: &str| {
+            at(&config, path).and_then(Value::as_str).with_context(|| format!("{path} in a kubeconfig"))
+        };
+        let decoded =
+            |path: &str| -> Result<String> { Ok(String::from_utf8(STANDARD.decode(text(path)?)?)?) };
         let server = text("clusters[0].cluster.server")?.trim_start_matches("https://").parse()?;
         let client = Client::new(
             server,

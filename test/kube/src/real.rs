@@ -149,22 +149,26 @@ impl Real {
         ];
         etcd_arguments.extend(etcd_options.iter().map(|option| (*option).to_owned()));
         let etcd = start(&binaries.join("etcd"), dir.path(), &etcd_arguments)?;
-        let mut server = start(&binaries.join("kube-apiserver"), dir.path(), &[
-            format!("--etcd-servers={etcd_url}"),
-            "--bind-address=127.0.0.1".to_owned(),
-            format!("--secure-port={port}"),
-            "--cert-dir=certificates".to_owned(),
-            "--client-ca-file=ca.crt".to_owned(),
-            "--tls-cert-file=server.crt".to_owned(),
-            "--tls-private-key-file=server.key".to_owned(),
-            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            "--service-account-signing-key-file=accounts.key".to_owned(),
-            "--service-account-key-file=accounts.crt".to_owned(),
-            "--authorization-mode=RBAC".to_owned(),
-            "--endpoint-reconciler-type=none".to_owned(),
-            "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
-            "--enable-bootstrap-token-auth".to_owned(),
-        ])?;
+        let mut server = start(
+            &binaries.join("kube-apiserver"),
+            dir.path(),
+            &[
+                format!("--etcd-servers={etcd_url}"),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--secure-port={port}"),
+                "--cert-dir=certificates".to_owned(),
+                "--client-ca-file=ca.crt".to_owned(),
+                "--tls-cert-file=server.crt".to_owned(),
+                "--tls-private-key-file=server.key".to_owned(),
+                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                "--service-account-signing-key-file=accounts.key".to_owned(),
+                "--service-account-key-file=accounts.crt".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                "--endpoint-reconciler-type=none".to_owned(),
+                "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+                "--enable-bootstrap-token-auth".to_owned(),
+            ],
+        )?;
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "real",
             "clusters": [{"name": "real", "cluster": {
@@ -177,17 +181,21 @@ impl Real {
         let (certificate, key) = (&keys.admin.certificate, keys.admin.key.expose());
         let client = Client::new(address, "localhost", keys.authority.certificate(), certificate, key)?;
         poll(&client, "/readyz", dir.path(), &mut server).await?;
-        let mut manager = start(&binaries.join("kube-controller-manager"), dir.path(), &[
-            "--kubeconfig=kubeconfig".to_owned(),
-            format!("--controllers={CONTROLLERS}"),
-            "--leader-elect=false".to_owned(),
-            "--secure-port=0".to_owned(),
-            "--root-ca-file=ca.crt".to_owned(),
-            "--cluster-signing-cert-file=ca.crt".to_owned(),
-            "--cluster-signing-key-file=ca.key".to_owned(),
-            "--kube-api-qps=500".to_owned(),
-            "--kube-api-burst=500".to_owned(),
-        ])?;
+        let mut manager = start(
+            &binaries.join("kube-controller-manager"),
+            dir.path(),
+            &[
+                "--kubeconfig=kubeconfig".to_owned(),
+                format!("--controllers={CONTROLLERS}"),
+                "--leader-elect=false".to_owned(),
+                "--secure-port=0".to_owned(),
+                "--root-ca-file=ca.crt".to_owned(),
+                "--cluster-signing-cert-file=ca.crt".to_owned(),
+                "--cluster-signing-key-file=ca.key".to_owned(),
+                "--kube-api-qps=500".to_owned(),
+                "--kube-api-burst=500".to_owned(),
+            ],
+        )?;
         // The controllers work once the first namespace has what they make there.
         for path in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
             poll(&client, &format!("/api/v1/namespaces/default/{path}"), dir.path(), &mut manager).await?;

@@ -49,7 +49,13 @@ pub struct Report {
 }
 
 /// Runs one scenario, step by step on both sides at once.
-pub async fn run(scenario: &Scenario, ours: &Client, real: &Client, known: &Differences, report: &mut Report) {
+pub async fn run(
+    scenario: &Scenario,
+    ours: &Client,
+    real: &Client,
+    known: &Differences,
+    report: &mut Report,
+) {
     let mut ours = Side::new(ours);
     let mut real = Side::new(real);
     for step in &scenario.steps {
@@ -146,15 +152,21 @@ impl<'a> Side<'a> {
         let lines = self.watches.get_mut(name).with_context(|| format!("no watch is called {name}"))?;
         let mut events = Vec::new();
         while step.count.is_none_or(|count| events.len() < count) {
-            let Some(line) = lines.next(EVENT).await.with_context(|| format!("after {events:?}"))? else { break };
-            events.push(serde_json::from_slice::<Value>(&line).unwrap_or_else(|_| json!(String::from_utf8_lossy(&line))));
+            let Some(line) = lines.next(EVENT).await.with_context(|| format!("after {events:?}"))? else {
+                break;
+            };
+            events.push(
+                serde_json::from_slice::<Value>(&line)
+                    .unwrap_or_else(|_| json!(String::from_utf8_lossy(&line))),
+            );
         }
         let events = events.into_iter().map(|event| self.normal.body(event, false)).collect();
         Ok(Shown { code: 0, content_type: String::new(), warnings: Vec::new(), body: Value::Array(events) })
     }
 
     fn request(&self, step: &Step) -> Result<Request<Bytes>> {
-        let (method, path) = step.call.split_once(' ').with_context(|| format!("no method in {:?}", step.call))?;
+        let (method, path) =
+            step.call.split_once(' ').with_context(|| format!("no method in {:?}", step.call))?;
         let mut request = Request::builder().method(method).uri(self.fill(path)?);
         let agent = "scenario/1.0";
         request = request.header(http::header::HOST, "localhost").header(http::header::USER_AGENT, agent);
@@ -226,14 +238,23 @@ impl<'a> Side<'a> {
         Shown {
             code,
             content_type: headers.get(http::header::CONTENT_TYPE).map(text).unwrap_or_default(),
-            warnings: headers.get_all(http::header::WARNING).iter().map(text).map(|warning| clean(&warning)).collect(),
+            warnings: headers
+                .get_all(http::header::WARNING)
+                .iter()
+                .map(text)
+                .map(|warning| clean(&warning))
+                .collect(),
             body: self.normal.body(body, step.sorted),
         }
     }
 }
 
 fn parse(answer: &Answer) -> Value {
-    let kind = answer.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = answer
+        .headers
+        .get(http::header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     if kind.starts_with("application/yaml") {
         let text = String::from_utf8_lossy(&answer.body);
         return serde_saphyr::from_str(&text).unwrap_or_else(|_| json!(text));

@@ -27,7 +27,9 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
     if !call.subresource.is_empty() {
         return Ok(());
     }
-    let text = |value: &Value, path: &[&str]| meta::get(value, path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |value: &Value, path: &[&str]| {
+        meta::get(value, path).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
     let kind = text(object, &["spec", "type"]);
     if kind == "ExternalName" {
         return Ok(());
@@ -60,10 +62,16 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
         let parsed: Option<Ipv4Addr> = address.parse().ok();
         if let Some(parsed) = parsed {
             if !in_network(parsed) {
-                return Err(refuse("failed to allocate IP ".to_owned() + &address + ": the provided network does not match the current range"));
+                return Err(refuse(
+                    "failed to allocate IP ".to_owned()
+                        + &address
+                        + ": the provided network does not match the current range",
+                ));
             }
             if others.clone().any(|other| text(other, &["spec", "clusterIP"]) == address) {
-                return Err(refuse("failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated"));
+                return Err(refuse(
+                    "failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated",
+                ));
             }
         }
     }
@@ -71,7 +79,9 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
         meta::set(object, &["spec", "clusterIPs"], json!([address]));
     }
     // Without an address and a selector, somebody else says what is behind it, and of which families.
-    let selector = meta::get(object, &["spec", "selector"]).and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    let selector = meta::get(object, &["spec", "selector"])
+        .and_then(Value::as_object)
+        .is_some_and(|all| !all.is_empty());
     let (families, policy) = if address == "None" && !selector {
         (json!(["IPv4", "IPv6"]), json!("RequireDualStack"))
     } else {
@@ -94,10 +104,12 @@ fn in_network(address: Ipv4Addr) -> bool {
 
 fn free_address(used: &HashSet<String>) -> Option<String> {
     let start = random() % SIZE;
-    (0..SIZE).map(|step| (start + step) % SIZE).filter(|host| *host > 10 && *host < SIZE - 1).find_map(|host| {
-        let address = Ipv4Addr::from(NETWORK + host).to_string();
-        (!used.contains(&address)).then_some(address)
-    })
+    (0..SIZE).map(|step| (start + step) % SIZE).filter(|host| *host > 10 && *host < SIZE - 1).find_map(
+        |host| {
+            let address = Ipv4Addr::from(NETWORK + host).to_string();
+            (!used.contains(&address)).then_some(address)
+        },
+    )
 }
 
 fn node_ports<'a>(object: &mut Value, old: Option<&Value>, others: impl Iterator<Item = &'a Value>) {
@@ -110,11 +122,15 @@ fn node_ports<'a>(object: &mut Value, old: Option<&Value>, others: impl Iterator
     let mut ports = ports_of(object);
     for port in &mut ports {
         if number(port).is_none() {
-            let same = before.iter().find(|known| known.get("port") == port.get("port") && known.get("protocol") == port.get("protocol"));
+            let same = before.iter().find(|known| {
+                known.get("port") == port.get("port") && known.get("protocol") == port.get("protocol")
+            });
             let chosen = same.and_then(number).or_else(|| {
                 let span = NODE_PORTS.end() - NODE_PORTS.start() + 1;
                 let start = i64::from(random()) % span;
-                (0..span).map(|step| NODE_PORTS.start() + (start + step) % span).find(|port| !used.contains(port))
+                (0..span)
+                    .map(|step| NODE_PORTS.start() + (start + step) % span)
+                    .find(|port| !used.contains(port))
             });
             if let Some(chosen) = chosen {
                 port["nodePort"] = json!(chosen);

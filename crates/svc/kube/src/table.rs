@@ -27,16 +27,21 @@ impl<'a> Table<'a> {
             Some("Object") => Include::Object,
             _ => Include::Metadata,
         };
-        let custom = call.served.custom.as_ref().map(|custom| custom.compiled.columns().to_vec()).unwrap_or_default();
+        let custom =
+            call.served.custom.as_ref().map(|custom| custom.compiled.columns().to_vec()).unwrap_or_default();
         Self { call, include, rows: Vec::new(), custom }
     }
 
     pub fn add(&mut self, object: &Value) {
         let cells = if self.call.served.custom.is_some() {
-            let age = |value: Value| match value.as_str().and_then(|text| text.parse::<aro_base::Timestamp>().ok()) {
-                Some(then) => json!(aro_kube_types::table::human_duration(self.call.now.duration_since(then))),
-                None => json!("<unknown>"),
-            };
+            let age =
+                |value: Value| match value.as_str().and_then(|text| text.parse::<aro_base::Timestamp>().ok())
+                {
+                    Some(then) => {
+                        json!(aro_kube_types::table::human_duration(self.call.now.duration_since(then)))
+                    }
+                    None => json!("<unknown>"),
+                };
             let cell = |column: &aro_custom_types::columns::Column| {
                 let value = aro_custom_types::columns::cell(object, column);
                 if column.kind == "date" && !value.is_null() { age(value) } else { value }

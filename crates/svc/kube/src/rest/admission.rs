@@ -17,7 +17,12 @@ pub enum Operation {
 pub const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// Changes or refuses an object that is about to be written.
-pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+pub fn admit(
+    call: &mut Call,
+    operation: Operation,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), Status> {
     if operation == Operation::Create {
         namespace_is_alive(call, object)?;
     }
@@ -47,7 +52,11 @@ pub fn admit(call: &mut Call, operation: Operation, object: &mut Value, old: Opt
 /// Refuses deletions that would leave the cluster unusable.
 pub fn admit_delete(call: &Call) -> Result<(), Status> {
     if call.served.is("", "namespaces") && IMMORTAL.contains(&call.name.as_str()) {
-        return Err(Status::forbidden(&call.resource_name(), &call.name, "this namespace may not be deleted"));
+        return Err(Status::forbidden(
+            &call.resource_name(),
+            &call.name,
+            "this namespace may not be deleted",
+        ));
     }
     Ok(())
 }
@@ -62,10 +71,15 @@ fn namespace_is_alive(call: &Call, object: &Value) -> Result<(), Status> {
         return Err(Status::not_found(&namespaces, &call.namespace));
     };
     // Looking for the word first spares most creations a parse.
-    if !contains(&namespace.json, b"\"deletionTimestamp\"") || meta::deletion_timestamp(&namespace.value()).is_none() {
+    if !contains(&namespace.json, b"\"deletionTimestamp\"")
+        || meta::deletion_timestamp(&namespace.value()).is_none()
+    {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {} because it is being terminated", call.namespace);
+    let why = format!(
+        "unable to create new content in namespace {} because it is being terminated",
+        call.namespace
+    );
     let mut status = Status::forbidden(&call.resource_name(), meta::name(object), why);
     if let Some(details) = &mut status.details {
         details.causes.push(Cause {
@@ -89,13 +103,17 @@ pub fn generate_name(prefix: &str) -> String {
     let random = uuid::Uuid::new_v4();
     let kept: String = prefix.chars().take(58).collect();
     let tail = random.as_bytes().iter().skip(9).take(5);
-    let tail = tail.map(|byte| char::from(*ALPHABET.get(usize::from(*byte) % ALPHABET.len()).unwrap_or(&b'x')));
+    let tail =
+        tail.map(|byte| char::from(*ALPHABET.get(usize::from(*byte) % ALPHABET.len()).unwrap_or(&b'x')));
     kept + &tail.collect::<String>()
 }
 
 /// What upstream's default plugins do to pods: the service account and its token, tolerations, priority.
 fn pod(call: &Call, object: &mut Value) -> Result<(), Status> {
-    let account = meta::get(object, &["spec", "serviceAccountName"]).and_then(Value::as_str).unwrap_or("default").to_owned();
+    let account = meta::get(object, &["spec", "serviceAccountName"])
+        .and_then(Value::as_str)
+        .unwrap_or("default")
+        .to_owned();
     let mirror = meta::annotations(object).is_some_and(|all| all.contains_key("kubernetes.io/config.mirror"));
     if !mirror {
         service_account(call, object, &account)?;
@@ -129,8 +147,14 @@ fn service_account(call: &Call, object: &mut Value, account: &str) -> Result<(),
     if mount {
         mount_token(object);
     }
-    let own = meta::get(object, &["spec", "imagePullSecrets"]).and_then(Value::as_array).is_some_and(|all| !all.is_empty());
-    if !own && let Some(secrets) = found.get("imagePullSecrets").filter(|secrets| secrets.as_array().is_some_and(|all| !all.is_empty())) {
+    let own = meta::get(object, &["spec", "imagePullSecrets"])
+        .and_then(Value::as_array)
+        .is_some_and(|all| !all.is_empty());
+    if !own
+        && let Some(secrets) = found
+            .get("imagePullSecrets")
+            .filter(|secrets| secrets.as_array().is_some_and(|all| !all.is_empty()))
+    {
         meta::set(object, &["spec", "imagePullSecrets"], secrets.clone());
     }
     Ok(())
@@ -158,7 +182,8 @@ fn mount_token(object: &mut Value) {
     if !used {
         return;
     }
-    let mut volumes = meta::get(object, &["spec", "volumes"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut volumes =
+        meta::get(object, &["spec", "volumes"]).and_then(Value::as_array).cloned().unwrap_or_default();
     volumes.push(json!({"name": volume, "projected": {"defaultMode": 420, "sources": [
         {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
@@ -169,14 +194,17 @@ fn mount_token(object: &mut Value) {
 
 /// Pods stay for five minutes on a node that is lost, unless they say otherwise.
 fn tolerations(object: &mut Value) {
-    let mut tolerations = meta::get(object, &["spec", "tolerations"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut tolerations =
+        meta::get(object, &["spec", "tolerations"]).and_then(Value::as_array).cloned().unwrap_or_default();
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let told = tolerations.iter().any(|toleration| {
             let text = |name: &str| toleration.get(name).and_then(Value::as_str).unwrap_or_default();
             (text("key") == key || text("key").is_empty()) && matches!(text("effect"), "" | "NoExecute")
         });
         if !told {
-            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+            tolerations.push(
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+            );
         }
     }
     meta::set(object, &["spec", "tolerations"], json!(tolerations));
@@ -186,10 +214,15 @@ fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
     let shelf = call.cluster.space.shelf("priorityclasses.scheduling.k8s.io");
     let lowest = "PreemptLowerPriority".to_owned();
     let of = |class: &Value| {
-        let policy = class.get("preemptionPolicy").and_then(Value::as_str).map_or_else(|| lowest.clone(), str::to_owned);
+        let policy = class
+            .get("preemptionPolicy")
+            .and_then(Value::as_str)
+            .map_or_else(|| lowest.clone(), str::to_owned);
         (class.get("value").and_then(Value::as_i64).unwrap_or_default(), policy)
     };
-    let named = meta::get(object, &["spec", "priorityClassName"]).and_then(Value::as_str).filter(|name| !name.is_empty());
+    let named = meta::get(object, &["spec", "priorityClassName"])
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty());
     if let Some(name) = named {
         let Some(class) = shelf.get(name) else {
             let why = format!("no PriorityClass with name {name} was found");
@@ -215,7 +248,8 @@ fn protect(object: &mut Value, finalizer: &str) {
 
 /// Nodes begin with a taint, until somebody says that they are ready.
 fn node(object: &mut Value) {
-    let mut taints = meta::get(object, &["spec", "taints"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut taints =
+        meta::get(object, &["spec", "taints"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let key = "node.kubernetes.io/not-ready";
     if !taints.iter().any(|taint| taint.get("key").and_then(Value::as_str) == Some(key)) {
         taints.push(json!({"key": key, "effect": "NoSchedule"}));
@@ -248,16 +282,28 @@ fn decision(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), 
     for (index, condition) in conditions.iter().enumerate() {
         let status = condition.get("status").and_then(Value::as_str).unwrap_or_default();
         if matches!(kind(condition), "Approved" | "Denied" | "Failed") && status != "True" {
-            errors.push(FieldError::not_supported(format!("status.conditions[{index}].status"), status, ["True"]));
+            errors.push(FieldError::not_supported(
+                format!("status.conditions[{index}].status"),
+                status,
+                ["True"],
+            ));
         }
     }
     let has = |list: &[Value], wanted: &str| list.iter().any(|condition| kind(condition) == wanted);
     if has(&conditions, "Approved") && has(&conditions, "Denied") {
-        let second = conditions.iter().rev().map(kind).find(|kind| matches!(*kind, "Approved" | "Denied")).unwrap_or_default();
+        let second = conditions
+            .iter()
+            .rev()
+            .map(kind)
+            .find(|kind| matches!(*kind, "Approved" | "Denied"))
+            .unwrap_or_default();
         let detail = "Approved and Denied conditions are mutually exclusive";
         errors.push(FieldError::invalid("status.conditions", second, detail));
     }
-    for gone in ["Approved", "Denied", "Failed"].into_iter().filter(|kind| has(&before, kind) && !has(&conditions, kind)) {
+    for gone in ["Approved", "Denied", "Failed"]
+        .into_iter()
+        .filter(|kind| has(&before, kind) && !has(&conditions, kind))
+    {
         let detail = format!("updates may not remove a condition of type {gone:?}");
         errors.push(FieldError::forbidden("status.conditions", detail));
     }
@@ -273,7 +319,8 @@ fn decision(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), 
             condition["lastUpdateTime"] = now.clone();
         }
         if blank(condition, "lastTransitionTime") {
-            let since = same.and_then(|known| known.get("lastTransitionTime")).filter(|since| !since.is_null());
+            let since =
+                same.and_then(|known| known.get("lastTransitionTime")).filter(|since| !since.is_null());
             condition["lastTransitionTime"] = since.unwrap_or(&now).clone();
         }
     }

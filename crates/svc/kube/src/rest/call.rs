@@ -89,6 +89,7 @@ impl Call {
 
 /// The part of a user agent before its version, as upstream shortens it.
 fn manager_of_agent(agent: &str) -> String {
-    let name: String = agent.split('/').next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+    let name: String =
+        agent.split('/').next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
     name.chars().take(128).collect()
 }

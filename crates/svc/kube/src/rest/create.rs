@@ -42,7 +42,11 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     }
     if call.served.is("apps", "daemonsets") {
         // Counted by the server, but whoever creates it owns it.
-        meta::set(&mut object, &["metadata", "annotations", "deprecated.daemonset.template.generation"], json!("0"));
+        meta::set(
+            &mut object,
+            &["metadata", "annotations", "deprecated.daemonset.template.generation"],
+            json!("0"),
+        );
     }
     call.track(None, &mut object);
     create_object(call, object).await?.answer(call, 201)
@@ -72,7 +76,8 @@ pub(super) fn check_place(call: &Call, object: &mut Value) -> Result<(), Status>
 
 /// Owners named twice count once.
 pub(super) fn dedup_owners(call: &mut Call, object: &mut Value) {
-    let Some(owners) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut) else {
+    let Some(owners) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut)
+    else {
         return;
     };
     let before = owners.len();
@@ -105,7 +110,10 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
         return Err(Status::new(500, "", message));
     }
     let generated = meta::name(&object).is_empty();
-    let prefix = meta::get(&object, &["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let prefix = meta::get(&object, &["metadata", "generateName"])
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
             metadata.remove(gone);
@@ -132,7 +140,8 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
             return Ok(Written::Dry(object));
         }
         let draft = object::draft(call, &object);
-        let committed = call.cluster.space.commit(&call.shelf, &key, Expect::Absent, Change::Put(draft)).await;
+        let committed =
+            call.cluster.space.commit(&call.shelf, &key, Expect::Absent, Change::Put(draft)).await;
         match committed {
             Ok(stored) => return Ok(Written::Stored(stored)),
             Err(WriteFailed::Changed(_)) if generated && attempt < ATTEMPTS => attempt += 1,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use aro_base::SignedDuration;
-use aro_machinery::meta;
-use aro_machinery::status::{Details, FieldError, Status};
-use aro_machinery::schema::Schema;
-use aro_machinery::{Typed, decode};
 use aro_kube_types::registry::builtin;
+use aro_machinery::meta;
+use aro_machinery::schema::Schema;
+use aro_machinery::status::{Details, FieldError, Status};
+use aro_machinery::{Typed, decode};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -71,9 +71,12 @@ pub(super) async fn delete(call: &mut Call) -> Result<Answer, Status> {
                 uid: meta::uid(&object).to_owned(),
                 ..Details::default()
             };
-            Ok(answer::json(200, &json!({
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details.to_value(),
-            })))
+            Ok(answer::json(
+                200,
+                &json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details.to_value(),
+                }),
+            ))
         }
     }
 }
@@ -84,8 +87,17 @@ fn returns_object(call: &Call) -> bool {
     !resource.custom
         && matches!(
             resource.plural.as_str(),
-            "pods" | "services" | "serviceaccounts" | "persistentvolumes" | "persistentvolumeclaims" | "podtemplates"
-                | "replicationcontrollers" | "resourcequotas" | "storageclasses" | "volumeattachments" | "csinodes"
+            "pods"
+                | "services"
+                | "serviceaccounts"
+                | "persistentvolumes"
+                | "persistentvolumeclaims"
+                | "podtemplates"
+                | "replicationcontrollers"
+                | "resourcequotas"
+                | "storageclasses"
+                | "volumeattachments"
+                | "csinodes"
                 | "csidrivers"
         )
 }
@@ -130,11 +142,17 @@ pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
         if let Some(orphan) = body.get("orphanDependents").and_then(Value::as_bool) {
             if policy.is_some() {
                 let detail = "orphanDependents and deletionPropagation cannot be both set";
-                return Err(invalid(FieldError::invalid("propagationPolicy", policy.unwrap_or_default(), detail)));
+                return Err(invalid(FieldError::invalid(
+                    "propagationPolicy",
+                    policy.unwrap_or_default(),
+                    detail,
+                )));
             }
             policy = Some(if orphan { "Orphan" } else { "Background" }.to_owned());
         }
-        let precondition = |name: &str| meta::get(&body, &["preconditions", name]).and_then(Value::as_str).map(str::to_owned);
+        let precondition = |name: &str| {
+            meta::get(&body, &["preconditions", name]).and_then(Value::as_str).map(str::to_owned)
+        };
         options.uid = precondition("uid");
         options.version = precondition("resourceVersion");
         for value in body.get("dryRun").and_then(Value::as_array).into_iter().flatten() {
@@ -147,7 +165,8 @@ pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
         options.grace_seconds = call.query.get("gracePeriodSeconds").and_then(|text| text.parse().ok());
         policy = call.query.get("propagationPolicy").map(str::to_owned);
         if policy.is_none() && call.query.get("orphanDependents").is_some() {
-            policy = Some(if call.query.flag("orphanDependents") { "Orphan" } else { "Background" }.to_owned());
+            policy =
+                Some(if call.query.flag("orphanDependents") { "Orphan" } else { "Background" }.to_owned());
         }
     }
     options.policy = match policy.as_deref() {
@@ -193,7 +212,9 @@ pub async fn delete_object(
     let resource = served.resource.group_resource();
     let name = key.rsplit('/').next().unwrap_or(key);
     loop {
-        let Some(stored) = cluster.space.latest(&shelf, key) else { return Err(Status::not_found(&resource, name)) };
+        let Some(stored) = cluster.space.latest(&shelf, key) else {
+            return Err(Status::not_found(&resource, name));
+        };
         let live = stored.value();
         check_preconditions(served, name, &live, options)?;
         let step = plan(served, &live, options, cluster);
@@ -208,7 +229,9 @@ pub async fn delete_object(
         let committed = match &step {
             Step::Wait => return Ok(Deleted::Marked(live)),
             Step::Remove => cluster.space.commit(&shelf, key, expect, Change::Delete).await,
-            Step::Mark(object) => cluster.space.commit(&shelf, key, expect, Change::Put(Draft::of(object))).await,
+            Step::Mark(object) => {
+                cluster.space.commit(&shelf, key, expect, Change::Put(Draft::of(object))).await
+            }
         };
         match (committed, step) {
             (Ok(stored), Step::Remove) => return Ok(Deleted::Gone(last_state(&stored, options))),
@@ -230,7 +253,12 @@ fn last_state(stored: &Stored, options: &DeleteOptions) -> Value {
     object
 }
 
-fn check_preconditions(served: &Served, name: &str, live: &Value, options: &DeleteOptions) -> Result<(), Status> {
+fn check_preconditions(
+    served: &Served,
+    name: &str,
+    live: &Value,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let differs = |what: &str, asked: &str, found: &str, happened: &str| {
         let why = format!(
             "the {what} in the precondition ({asked}) does not match the {what} in record ({found}). The object might have been {happened}"
@@ -291,7 +319,9 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, cluster: &Cluste
 /// A namespace stays until its contents are gone.
 fn keeps_namespace(served: &Served, live: &Value) -> bool {
     served.is("", "namespaces")
-        && meta::get(live, &["spec", "finalizers"]).and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+        && meta::get(live, &["spec", "finalizers"])
+            .and_then(Value::as_array)
+            .is_some_and(|list| !list.is_empty())
 }
 
 /// Pods that run somewhere get time to end; nothing else does.
@@ -299,7 +329,8 @@ fn grace_seconds(served: &Served, live: &Value, options: &DeleteOptions) -> i64 
     if !served.is("", "pods") {
         return 0;
     }
-    let scheduled = meta::get(live, &["spec", "nodeName"]).and_then(Value::as_str).is_some_and(|node| !node.is_empty());
+    let scheduled =
+        meta::get(live, &["spec", "nodeName"]).and_then(Value::as_str).is_some_and(|node| !node.is_empty());
     let phase = meta::get(live, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
     if !scheduled || matches!(phase, "Failed" | "Succeeded") {
         return 0;
@@ -312,7 +343,8 @@ fn grace_seconds(served: &Served, live: &Value, options: &DeleteOptions) -> i64 
 fn finalizers_after<'a>(served: &Served, live: &'a Value, options: &DeleteOptions) -> Vec<&'a str> {
     let current: Vec<&str> = meta::finalizers(live).collect();
     let policy = options.policy.or_else(|| default_policy(served, &current));
-    let mut kept: Vec<&str> = current.iter().copied().filter(|name| ![ORPHAN, FOREGROUND].contains(name)).collect();
+    let mut kept: Vec<&str> =
+        current.iter().copied().filter(|name| ![ORPHAN, FOREGROUND].contains(name)).collect();
     match policy {
         Some(Policy::Orphan) => kept.push(ORPHAN),
         Some(Policy::Foreground) => kept.push(FOREGROUND),

@@ -20,16 +20,21 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     let pod = stored.value();
     ask_budgets(call, &pod)?;
     let wish = eviction.get("deleteOptions").cloned().unwrap_or_default();
-    let precondition = |name: &str| meta::get(&wish, &["preconditions", name]).and_then(Value::as_str).map(str::to_owned);
+    let precondition =
+        |name: &str| meta::get(&wish, &["preconditions", name]).and_then(Value::as_str).map(str::to_owned);
     let options = DeleteOptions {
         grace_seconds: wish.get("gracePeriodSeconds").and_then(Value::as_i64),
         uid: precondition("uid"),
         version: precondition("resourceVersion"),
-        dry_run: call.query.dry_run() || wish.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty()),
+        dry_run: call.query.dry_run()
+            || wish.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty()),
         ..DeleteOptions::default()
     };
     delete_object(&call.cluster, &call.served, &key, &options).await?;
-    Ok(answer::json(201, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+    Ok(answer::json(
+        201,
+        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+    ))
 }
 
 /// Pods that run nothing are not protected; others by at most one budget.
@@ -68,5 +73,6 @@ fn ask_budgets(call: &Call, pod: &Value) -> Result<(), Status> {
     };
     let cause = Cause { reason: "DisruptionBudget".to_owned(), message, field: String::new() };
     let why = "Cannot evict pod as it would violate the pod's disruption budget.";
-    Err(Status::new(429, "TooManyRequests", why).with_details(Details { causes: vec![cause], ..Details::default() }))
+    Err(Status::new(429, "TooManyRequests", why)
+        .with_details(Details { causes: vec![cause], ..Details::default() }))
 }

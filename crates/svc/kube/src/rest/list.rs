@@ -67,14 +67,17 @@ impl Selection {
             found == equal
         })
     }
-
 }
 
 fn selectable(served: &Served) -> Vec<String> {
     let mut names: Vec<String> = vec!["metadata.name".to_owned(), "metadata.namespace".to_owned()];
     match &served.custom {
-        Some(custom) => names.extend(custom.selectable.iter().map(|path| path.trim_start_matches('.').to_owned())),
-        None => names.extend(aro_kube_types::fields::field_selectors(&served.resource).iter().map(|name| (*name).to_owned())),
+        Some(custom) => {
+            names.extend(custom.selectable.iter().map(|path| path.trim_start_matches('.').to_owned()))
+        }
+        None => names.extend(
+            aro_kube_types::fields::field_selectors(&served.resource).iter().map(|name| (*name).to_owned()),
+        ),
     }
     names
 }
@@ -88,7 +91,9 @@ fn field_of(served: &Served, tree: &Value, field: &str) -> String {
             Some(other) => other.to_string(),
         };
     }
-    aro_kube_types::fields::field_value(&served.resource, tree, field).map(|value| value.into_owned()).unwrap_or_default()
+    aro_kube_types::fields::field_value(&served.resource, tree, field)
+        .map(|value| value.into_owned())
+        .unwrap_or_default()
 }
 
 /// As Go reads it: bits left over at the end do not matter.
@@ -110,9 +115,13 @@ impl Continue {
     }
 
     fn decode(text: &str) -> Result<Self, Status> {
-        let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let invalid = |why: &str| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let bytes = LENIENT.decode(text.trim_end_matches('=')).map_err(|error| match error {
-            base64::DecodeError::InvalidByte(at, _) => invalid(&format!("illegal base64 data at input byte {at}")),
+            base64::DecodeError::InvalidByte(at, _) => {
+                invalid(&format!("illegal base64 data at input byte {at}"))
+            }
             _ => invalid(&format!("illegal base64 data at input byte {}", text.len())),
         })?;
         let (token, _) = aro_machinery::decode::parse(&bytes).map_err(|problem| invalid(&problem))?;
@@ -125,7 +134,8 @@ impl Continue {
 }
 
 pub(super) fn parse_version(text: &str) -> Result<u64, Status> {
-    text.parse().map_err(|_| Status::bad_request(format!("invalid resource version: {}", invalid_version(text))))
+    text.parse()
+        .map_err(|_| Status::bad_request(format!("invalid resource version: {}", invalid_version(text))))
 }
 
 pub(super) fn invalid_version(text: &str) -> String {
@@ -187,7 +197,11 @@ fn check_options(call: &Call) -> Result<(), Status> {
             errors.push(FieldError::forbidden("resourceVersionMatch", detail));
         }
         if !["Exact", "NotOlderThan"].contains(&matching) {
-            errors.push(FieldError::not_supported("resourceVersionMatch", matching, ["Exact", "NotOlderThan", ""]));
+            errors.push(FieldError::not_supported(
+                "resourceVersionMatch",
+                matching,
+                ["Exact", "NotOlderThan", ""],
+            ));
         }
         if matching == "Exact" && version == Some("0") {
             let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
@@ -209,7 +223,8 @@ pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed
     let prefix = prefix(call);
     let keep = |object: &Stored| selection.matches(object);
     let token = call.query.get("continue").map(Continue::decode).transpose()?;
-    let asked = call.query.get("resourceVersion").map(parse_version).transpose()?.filter(|version| *version > 0);
+    let asked =
+        call.query.get("resourceVersion").map(parse_version).transpose()?.filter(|version| *version > 0);
     if token.is_some() && asked.is_some() {
         return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
     }
@@ -270,9 +285,12 @@ pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
         Shape::Metadata => {
             let items: Vec<Value> =
                 listed.objects.iter().map(|object| object::metadata_only(&object.value())).collect();
-            Ok(answer::json(200, &json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items,
-            })))
+            Ok(answer::json(
+                200,
+                &json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items,
+                }),
+            ))
         }
         Shape::Table => {
             let mut table = crate::table::Table::new(call);

@@ -51,7 +51,6 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 impl Call {
-
     pub fn strictness(&self) -> Strictness {
         match self.query.get("fieldValidation") {
             Some("Ignore") => Strictness::Ignore,
@@ -88,7 +87,9 @@ impl Call {
         } else {
             // What is no JSON at all is refused before anybody asks what it should be.
             let head = decode::type_meta(&body);
-            let head = head.map_err(|problem| unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}")))?;
+            let head = head.map_err(|problem| {
+                unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}"))
+            })?;
             if self.served.custom.is_none() {
                 check_registered(&head.api_version, &head.kind, &gvk)?;
             }
@@ -125,7 +126,10 @@ impl Call {
         if !missing.is_empty() {
             let text = String::from_utf8_lossy(&self.body);
             let summary = decode::summary(&self.body);
-            return Err(unrecognized(&gvk.kind, &format!("Object '{missing}' is missing in '{text}' ({summary})")));
+            return Err(unrecognized(
+                &gvk.kind,
+                &format!("Object '{missing}' is missing in '{text}' ({summary})"),
+            ));
         }
         let kind = meta::kind(object);
         if kind != gvk.kind && meta::api_version(object) == gvk.api_version() {
@@ -161,7 +165,12 @@ impl Call {
     }
 
     /// Makes an object be of its type: removes what the type does not have and fills in defaults.
-    fn admit_type(&self, object: &mut Value, problems: &mut Vec<Problem>, coerce: bool) -> Result<(), String> {
+    fn admit_type(
+        &self,
+        object: &mut Value,
+        problems: &mut Vec<Problem>,
+        coerce: bool,
+    ) -> Result<(), String> {
         if let Some(custom) = &self.served.custom {
             if let Some(metadata) = object.get("metadata") {
                 let site = Schema { reference: Some(OBJECT_META.to_owned()), ..Schema::default() };
@@ -173,7 +182,8 @@ impl Call {
             problems.extend(custom.compiled.prune(object).into_iter().map(Problem::Unknown));
         } else {
             if coerce {
-                problems.extend(decode::coerce(object, self.served.typed())?.into_iter().map(Problem::Unknown));
+                problems
+                    .extend(decode::coerce(object, self.served.typed())?.into_iter().map(Problem::Unknown));
             }
             let gvk = &self.served.resource.gvk;
             aro_kube_types::defaults::try_apply(gvk, object).map_err(|malformed| malformed.to_string())?;
@@ -227,7 +237,11 @@ impl Call {
     pub fn track(&self, live: Option<&Value>, new: &mut Value) {
         let manager = self.manager();
         // Nobody owns what is shown only because it is always shown.
-        let hidden = if self.served.resource.custom { Vec::new() } else { take_blank(new, self.served.resource.plural == "events") };
+        let hidden = if self.served.resource.custom {
+            Vec::new()
+        } else {
+            take_blank(new, self.served.resource.plural == "events")
+        };
         self.with_context(&manager, false, |context| apply::update(live, new, context));
         if let Some(members) = new.as_object_mut() {
             members.extend(hidden);
@@ -263,7 +277,8 @@ impl Call {
 fn take_blank(object: &mut Value, texts: bool) -> Vec<(String, Value)> {
     let Some(members) = object.as_object_mut() else { return Vec::new() };
     let blank = |value: &Value| value.is_null() || (texts && value.as_str() == Some(""));
-    let names: Vec<String> = members.iter().filter(|(_, value)| blank(value)).map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> =
+        members.iter().filter(|(_, value)| blank(value)).map(|(name, _)| name.clone()).collect();
     names.into_iter().filter_map(|name| members.remove_entry(&name)).collect()
 }
 
@@ -272,7 +287,8 @@ fn reset_fields(call: &Call) -> &'static Set {
     static NONE: LazyLock<Set> = LazyLock::new(|| Set::of_names([]));
     static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["status"][..]]));
     static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["spec"][..]]));
-    static DEPLOYMENT: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["spec"][..], &["metadata", "labels"][..]]));
+    static DEPLOYMENT: LazyLock<Set> =
+        LazyLock::new(|| Set::of_names([&["spec"][..], &["metadata", "labels"][..]]));
     let resource = &call.served.resource;
     match call.subresource.as_str() {
         "" if resource.subresource("status").is_some() => &STATUS,
@@ -319,14 +335,21 @@ fn unrecognized(kind: &str, problem: &str) -> Status {
 }
 
 /// What upstream's decoder finds out before it looks at members: whether there is such a kind, and whether it is this one.
-fn check_registered(api_version: &str, kind: &str, gvk: &aro_machinery::GroupVersionKind) -> Result<(), Status> {
+fn check_registered(
+    api_version: &str,
+    kind: &str,
+    gvk: &aro_machinery::GroupVersionKind,
+) -> Result<(), Status> {
     let api_version = if api_version.is_empty() { gvk.api_version() } else { api_version.to_owned() };
     let kind = if kind.is_empty() { &gvk.kind } else { kind };
     let Some(given) = aro_machinery::GroupVersion::parse(&api_version) else { return Ok(()) };
     let registered = builtin().definition_name(&given.with_kind(kind)).is_some();
     let refuse = |why: String| {
         let version = given.version.clone();
-        Err(Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", gvk.kind)))
+        Err(Status::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            gvk.kind
+        )))
     };
     if !registered {
         return refuse(format!(
@@ -381,7 +404,10 @@ pub fn answer(call: &Call, code: u16, stored: &Arc<Stored>) -> Result<Answer, St
             let object = shown(call, stored);
             let mut table = crate::table::Table::new(call);
             table.add(&object);
-            Ok(answer::json(code, &table.finish(&json!({"resourceVersion": meta::resource_version(&object)}))))
+            Ok(answer::json(
+                code,
+                &table.finish(&json!({"resourceVersion": meta::resource_version(&object)})),
+            ))
         }
         Shape::Metadata => Ok(answer::json(code, &metadata_only(&stored.value()))),
     }

@@ -15,14 +15,17 @@ pub(super) async fn patch(call: &mut Call) -> Result<Answer, Status> {
     match call.content_type().as_str() {
         "application/apply-patch+yaml" => server_side_apply(call).await,
         "application/json-patch+json" => by(call, |object, patch, _| patch::json_patch(object, patch)).await,
-        "application/merge-patch+json" => by(call, |object, patch, _| Ok(patch::merge_patch(object, patch))).await,
+        "application/merge-patch+json" => {
+            by(call, |object, patch, _| Ok(patch::merge_patch(object, patch))).await
+        }
         "application/strategic-merge-patch+json" if !call.served.resource.custom => {
             by(call, |object, patch, call| patch::strategic_merge(object, patch, call.served.typed())).await
         }
         _ => {
             // For built-in resources upstream's router refuses before anybody could say what is possible.
             if !call.served.resource.custom {
-                return Err(Status::unsupported_media_type("415: Unsupported Media Type").with_details(Details::default()));
+                return Err(Status::unsupported_media_type("415: Unsupported Media Type")
+                    .with_details(Details::default()));
             }
             Err(Status::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
@@ -42,9 +45,20 @@ async fn by(
     })?;
     let strategic = call.content_type() == "application/strategic-merge-patch+json";
     if !json && !body.is_object() {
-        let what = if body.is_array() { "array" } else if body.is_string() { "string" } else { "number" };
-        let problem = format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}");
-        return Err(Status::bad_request(if strategic { problem } else { format!("error decoding patch: {problem}") }));
+        let what = if body.is_array() {
+            "array"
+        } else if body.is_string() {
+            "string"
+        } else {
+            "number"
+        };
+        let problem =
+            format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}");
+        return Err(Status::bad_request(if strategic {
+            problem
+        } else {
+            format!("error decoding patch: {problem}")
+        }));
     }
     let written = change(call, |call, live| {
         let mut new = patch(live, &body, call).map_err(|error| error.status())?;
@@ -60,7 +74,8 @@ async fn by(
             let named = meta::resource_version(&body);
             meta::set(&mut new, &["metadata", "resourceVersion"], json!(named));
         }
-        let unknown = call.retype(&mut new, |object| if strategic { patch::show(&body) } else { object.to_string() })?;
+        let unknown =
+            call.retype(&mut new, |object| if strategic { patch::show(&body) } else { object.to_string() })?;
         check_place(call, &mut new)?;
         carry_over(&mut new, live);
         super::create::dedup_owners(call, &mut new);
@@ -79,12 +94,17 @@ async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
     let manager = call.manager();
     let force = call.query.flag("force");
     let body = call.body.clone();
-    let (mut config, duplicates) =
-        decode::parse_yaml(&body).map_err(|problem| {
-            Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {problem}"))
-        })?;
+    let (mut config, duplicates) = decode::parse_yaml(&body).map_err(|problem| {
+        Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {problem}"))
+    })?;
     if !config.is_object() {
-        let what = if config.is_array() { "array" } else if config.is_string() { "string" } else { "number" };
+        let what = if config.is_array() {
+            "array"
+        } else if config.is_string() {
+            "string"
+        } else {
+            "number"
+        };
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
         )));
@@ -94,7 +114,8 @@ async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
     // Whoever deletes it in between makes this a creation, and the other way round.
     for _ in 0..8 {
         if call.latest(&key).is_some() {
-            let applied = change(call, |call, live| apply_to(call, Some(live), &config, &manager, force)).await;
+            let applied =
+                change(call, |call, live| apply_to(call, Some(live), &config, &manager, force)).await;
             match applied {
                 Err(status) if status.code == 404 => {}
                 applied => return applied?.answer(call, 200),
@@ -105,10 +126,14 @@ async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
         }
         let uid = meta::uid(&config);
         if !uid.is_empty() {
-            let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
             return Err(Status::conflict(&call.resource_name(), &call.name, why));
         }
-        let Some(object) = apply_to(call, None, &config, &manager, force)? else { return Err(call.not_found()) };
+        let Some(object) = apply_to(call, None, &config, &manager, force)? else {
+            return Err(call.not_found());
+        };
         match create_object(call, object).await {
             Err(status) if status.reason == "AlreadyExists" => {}
             created => return created?.answer(call, 201),

@@ -39,7 +39,8 @@ impl Paths {
     }
 
     fn view(&self, call: &Call, object: &Value) -> Value {
-        let count = |path: &[String]| meta::get(object, &names(path)).and_then(Value::as_i64).unwrap_or_default();
+        let count =
+            |path: &[String]| meta::get(object, &names(path)).and_then(Value::as_i64).unwrap_or_default();
         let mut metadata = json!({});
         for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
             if let Some(value) = meta::get(object, &["metadata", name]) {
@@ -47,7 +48,9 @@ impl Paths {
             }
         }
         let selector = match &self.selector {
-            Some(path) => meta::get(object, &names(path)).and_then(Value::as_str).unwrap_or_default().to_owned(),
+            Some(path) => {
+                meta::get(object, &names(path)).and_then(Value::as_str).unwrap_or_default().to_owned()
+            }
             None if call.served.resource.custom => String::new(),
             None => selector_text(object),
         };
@@ -141,7 +144,8 @@ fn binding_name() -> GroupResource {
 pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let body = call.body.clone();
     let (binding, _) = decode::parse_yaml(&body).map_err(Status::bad_request)?;
-    let node = meta::get(&binding, &["target", "name"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let node =
+        meta::get(&binding, &["target", "name"]).and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
         // Upstream does not call this the client's fault.
         return Err(Status::new(500, "", FieldError::required("target.name", "").to_string()));
@@ -171,5 +175,8 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
         Ok(Some(new))
     })
     .await?;
-    Ok(answer::json(201, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+    Ok(answer::json(
+        201,
+        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+    ))
 }

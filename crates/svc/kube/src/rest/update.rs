@@ -1,7 +1,7 @@
 //! Replacing objects, and the part of every change that is the same.
 
-use aro_machinery::{GroupKind, GroupResource, apply, meta};
 use aro_machinery::status::{FieldError, Status};
+use aro_machinery::{GroupKind, GroupResource, apply, meta};
 use serde_json::{Value, json};
 
 use super::admission::{self, Operation};
@@ -41,16 +41,36 @@ pub(super) async fn update(call: &mut Call) -> Result<Answer, Status> {
 /// Kinds whose update makes the object when there is none.
 fn creates_on_update(call: &Call) -> bool {
     call.subresource.is_empty()
-        && ["leases", "endpoints", "events", "limitranges", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "priorityclasses"]
-            .contains(&call.served.resource.plural.as_str())
+        && [
+            "leases",
+            "endpoints",
+            "events",
+            "limitranges",
+            "roles",
+            "rolebindings",
+            "clusterroles",
+            "clusterrolebindings",
+            "priorityclasses",
+        ]
+        .contains(&call.served.resource.plural.as_str())
         && !call.served.resource.custom
-        && ["roles", "rolebindings", "clusterroles", "clusterrolebindings", "endpoints", "events", "leases", "limitranges"]
-            .contains(&call.served.resource.plural.as_str())
+        && [
+            "roles",
+            "rolebindings",
+            "clusterroles",
+            "clusterrolebindings",
+            "endpoints",
+            "events",
+            "leases",
+            "limitranges",
+        ]
+        .contains(&call.served.resource.plural.as_str())
 }
 
 /// A writer may leave out what only the server sets.
 pub(super) fn carry_over(new: &mut Value, live: &Value) {
-    for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+    for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"]
+    {
         let old = meta::get(live, &["metadata", name]).cloned();
         let given = meta::get(new, &["metadata", name]).is_some_and(|value| !value.is_null());
         // A wrong uid is refused below; the rest is simply not the client's to set.
@@ -150,9 +170,19 @@ fn needs_version(call: &Call) -> bool {
     resource.custom
         || matches!(
             resource.plural.as_str(),
-            "customresourcedefinitions" | "apiservices" | "leases" | "poddisruptionbudgets" | "priorityclasses"
-                | "storageclasses" | "csidrivers" | "csinodes" | "volumeattachments" | "ingressclasses" | "runtimeclasses"
-                | "endpointslices" | "csistoragecapacities"
+            "customresourcedefinitions"
+                | "apiservices"
+                | "leases"
+                | "poddisruptionbudgets"
+                | "priorityclasses"
+                | "storageclasses"
+                | "csidrivers"
+                | "csinodes"
+                | "volumeattachments"
+                | "ingressclasses"
+                | "runtimeclasses"
+                | "endpointslices"
+                | "csistoragecapacities"
         ) && !matches!(resource.plural.as_str(), "storageclasses" | "priorityclasses")
 }
 
@@ -160,7 +190,9 @@ fn needs_version(call: &Call) -> bool {
 pub fn is_gone(object: &Value) -> bool {
     let grace = meta::get(object, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
     let spec_finalizers = meta::kind(object) == "Namespace"
-        && meta::get(object, &["spec", "finalizers"]).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+        && meta::get(object, &["spec", "finalizers"])
+            .and_then(Value::as_array)
+            .is_some_and(|list| !list.is_empty());
     meta::deletion_timestamp(object).is_some()
         && meta::finalizers(object).next().is_none()
         && grace.unwrap_or_default() == 0
@@ -215,10 +247,15 @@ fn validate(call: &Call, new: &Value, live: &Value) -> Result<(), Status> {
     let resource = &call.served.resource;
     let mut errors = aro_kube_types::validate::update(resource, &call.subresource, new, live);
     // Upstream checks metadata twice, and tells every cause twice.
-    let twice: Vec<FieldError> = errors.iter().take_while(|error| error.field.starts_with("metadata.")).cloned().collect();
+    let twice: Vec<FieldError> =
+        errors.iter().take_while(|error| error.field.starts_with("metadata.")).cloned().collect();
     errors.splice(0..0, twice);
     if let Some(custom) = &call.served.custom {
         errors.extend(custom.compiled.validate(new, Some(live)));
     }
-    if errors.is_empty() { Ok(()) } else { Err(Status::invalid(&resource.group_kind(), meta::name(new), &errors)) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(Status::invalid(&resource.group_kind(), meta::name(new), &errors))
+    }
 }

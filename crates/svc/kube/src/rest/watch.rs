@@ -57,9 +57,13 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
     let mut initial = VecDeque::new();
     let mut seen = version;
     if stream_initial.unwrap_or(version == 0) {
-        let listed = call.shelf.list(&prefix(call), None, usize::MAX, || call.cluster.space.version(), |object| {
-            selection.matches(object)
-        });
+        let listed = call.shelf.list(
+            &prefix(call),
+            None,
+            usize::MAX,
+            || call.cluster.space.version(),
+            |object| selection.matches(object),
+        );
         seen = listed.version;
         initial = listed.objects.into();
     } else if version == 0 {
@@ -84,7 +88,11 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
         headers_sent: false,
         call: call.clone(),
     };
-    let stream = stream::unfold(watcher, |mut watcher| async move { watcher.next().await.map(|bytes| (bytes, watcher)) });
+    let stream =
+        stream::unfold(
+            watcher,
+            |mut watcher| async move { watcher.next().await.map(|bytes| (bytes, watcher)) },
+        );
     let mut answer = answer::json_bytes(200, Bytes::new());
     *answer.body_mut() = Body::Stream(Box::pin(stream));
     Ok(answer)
@@ -163,9 +171,7 @@ impl Watcher {
                 () = tokio::time::sleep_until(until) => {
                     if Instant::now() >= self.deadline {
                         self.ended = true;
-                        if self.bookmarks.is_none() {
-                            return None;
-                        }
+                        self.bookmarks?;
                     }
                     self.bookmarks = self.bookmarks.map(|_| Instant::now() + BOOKMARK_EVERY);
                     return Some(self.bookmark(false));
@@ -201,10 +207,16 @@ impl Watcher {
                     out.freeze()
                 };
                 lines.push(event.rendered.get_or_init(render).clone());
-            } else if let (EventKind::Deleted, Some(previous), true) = (kind, &event.previous, kind != event.kind) {
+            } else if let (EventKind::Deleted, Some(previous), true) =
+                (kind, &event.previous, kind != event.kind)
+            {
                 // What leaves the selection is shown as it was last seen, in the version that took it away.
                 let mut last = object::shown(&self.call, previous);
-                meta::set(&mut last, &["metadata", "resourceVersion"], json!(event.object.version.to_string()));
+                meta::set(
+                    &mut last,
+                    &["metadata", "resourceVersion"],
+                    json!(event.object.version.to_string()),
+                );
                 lines.push(self.shape_value(word(kind), last));
             } else {
                 lines.push(self.shape(word(kind), &event.object));
