@@ -14,13 +14,21 @@ use kube::{Client, ResourceExt as _};
 
 use crate::support::{client, region};
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Asked {
+    #[default]
+    Nothing,
+    Value(String),
+    Deletion,
+}
+
 /// What became of one object, as far as its writer was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Known {
     /// Version and value. `None`: it is gone.
     told: Option<(u64, String)>,
-    /// What was asked for and not answered: a value, or its deletion.
-    asked: Option<Option<String>>,
+    /// What was asked for and not answered.
+    asked: Asked,
 }
 
 fn version(map: &ConfigMap) -> Result<u64> {
@@ -55,7 +63,7 @@ async fn storm(
         let entry = known.entry(name.clone()).or_default();
         let gone = entry.told.is_none();
         let delete = !gone && step % 5 == 4;
-        entry.asked = Some((!delete).then(|| wanted.clone()));
+        entry.asked = if delete { Asked::Deletion } else { Asked::Value(wanted.clone()) };
         let done = if gone {
             api.create(&PostParams::default(), &map(&name, &wanted)).await.map(Some)
         } else if delete {
@@ -69,7 +77,7 @@ async fn storm(
         match done {
             Ok(Some(map)) => {
                 let version = version(&map).unwrap_or_default();
-                *entry = Known { told: Some((version, value(&map))), asked: None };
+                *entry = Known { told: Some((version, value(&map))), asked: Asked::Nothing };
             }
             Ok(None) => *entry = Known::default(),
             Err(_) if over.load(Ordering::Relaxed) => break,
@@ -86,11 +94,12 @@ fn check(cluster: &str, known: &mut Known, found: Option<&ConfigMap>, name: &str
     let found = found.map(|map| Ok::<_, anyhow::Error>((version(map)?, value(map)))).transpose()?;
     let as_told = found == known.told;
     let as_asked = match &known.asked {
-        Some(asked) => found.as_ref().map(|(_, value)| value) == asked.as_ref(),
-        None => false,
+        Asked::Value(asked) => found.as_ref().is_some_and(|(_, value)| value == asked),
+        Asked::Deletion => found.is_none(),
+        Asked::Nothing => false,
     };
     ensure!(as_told || as_asked, "{cluster}: {name} is {found:?}; its writer knows {known:?}");
-    *known = Known { told: found, asked: None };
+    *known = Known { told: found, asked: Asked::Nothing };
     Ok(())
 }
 

@@ -199,7 +199,7 @@ async fn kubectl_changes_objects_in_every_way() -> Result<()> {
             .await?;
         ensure!(k.ok("-n b get cm c -o jsonpath={.data}").await? == r#"{"x":"1"}"#, "both patches are in");
         k.fails(r#"-n b patch cm c --type=json -p '[{"op":"remove","path":"/data/zzz"}]'"#, "invalid").await?;
-        k.fails(r#"-n b patch cm nope --type=merge -p '{}'"#, "configmaps \"nope\" not found").await?;
+        k.fails("-n b patch cm nope --type=merge -p '{}'", "configmaps \"nope\" not found").await?;
         k.ok("-n b set image deployment/d m=i:3").await?;
         k.ok("-n b set env deployment/d B=2").await?;
         k.ok("-n b scale deployment d --replicas=5").await?;

@@ -92,7 +92,7 @@ pub struct Said {
 }
 
 /// No call may take longer.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 impl Kubectl {
     pub fn new(program: &Path, kubeconfig: &Path, context: &str) -> Result<Self> {

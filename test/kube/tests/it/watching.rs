@@ -133,7 +133,7 @@ async fn two_hundred_watchers_see_ten_thousand_writes_each_once_and_in_order() -
             let mut events = Box::pin(events);
             let mut all = Vec::with_capacity(wanted);
             while all.len() < wanted {
-                let line = tokio::time::timeout(Duration::from_secs(120), events.next()).await;
+                let line = tokio::time::timeout(Duration::from_mins(2), events.next()).await;
                 let line = line.with_context(|| format!("watcher {index} saw {} of {wanted}", all.len()))?;
                 let line =
                     line.with_context(|| format!("watcher {index}'s watch ended after {}", all.len()))??;
@@ -202,7 +202,7 @@ async fn a_slow_watcher_gets_410_and_recovers_with_a_list() -> Result<()> {
         .body(Vec::new())?;
     match near.request::<Value>(old).await {
         Err(kube::Error::Api(status)) => {
-            ensure!(status.code == 410 && status.reason == "Expired", "{status:?}")
+            ensure!(status.code == 410 && status.reason == "Expired", "{status:?}");
         }
         other => bail!("{other:?}"),
     }

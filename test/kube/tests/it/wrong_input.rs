@@ -539,7 +539,7 @@ async fn whatever_is_sent_the_server_never_blames_itself() -> Result<()> {
         call.path.truncate(300);
         match answered {
             Ok(Some((status, said))) if acceptable(status, &said) => {
-                *counts.entry(status.as_u16()).or_default() += 1
+                *counts.entry(status.as_u16()).or_default() += 1;
             }
             Ok(Some((status, said))) => wrong.push(format!(
                 "{status}: {}\n  for {} {}?{} {:?}\n  {}",

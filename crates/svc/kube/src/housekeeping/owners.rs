@@ -16,10 +16,13 @@ use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
 use crate::storage::{Event, EventKind, Shelf, Stored};
 use crate::types::Served;
 
+/// Where the objects of one owner are.
+type Owned = HashSet<(Arc<Place>, Box<str>)>;
+
 /// Who owns whom.
 #[derive(Debug, Default)]
 pub struct Owners {
-    owned: Mutex<HashMap<Box<str>, HashSet<(Arc<Place>, Box<str>)>>>,
+    owned: Mutex<HashMap<Box<str>, Owned>>,
 }
 
 /// A shelf that can be part of a key.
@@ -157,11 +160,10 @@ pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str)
     let mut gone: Vec<&str> = Vec::new();
     for owner in owners {
         match state_of(cluster, owner, namespace) {
-            OwnerState::Alive => alive = true,
             OwnerState::WaitsForOwned => waited_for = true,
             OwnerState::Gone => gone.extend(owner.get("uid").and_then(Value::as_str)),
             // Deleting because of a type we do not know would be a guess.
-            OwnerState::Unknown => alive = true,
+            OwnerState::Alive | OwnerState::Unknown => alive = true,
         }
     }
     if !alive && (waited_for || !gone.is_empty()) {

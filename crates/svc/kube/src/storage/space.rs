@@ -40,11 +40,14 @@ impl std::fmt::Debug for Space {
     }
 }
 
+/// A shelf and a key.
+type Slot = (Box<str>, Box<str>);
+
 /// What is given out but not yet durable.
 #[derive(Debug, Default)]
 struct Queued {
     version: u64,
-    latest: HashMap<(Box<str>, Box<str>), (u64, Option<Arc<Stored>>)>,
+    latest: HashMap<Slot, (u64, Option<Arc<Stored>>)>,
 }
 
 /// What a write does.
