@@ -30,6 +30,8 @@ impl Inside {
         all.extend_from_slice(settings);
         let stack = Stack::with(&all, SystemClock::shared()).await?;
         let clusters = stack.app()?.clusters().context("embedded Kubernetes runs")?;
+        let one = clusters.get("one").context("the cluster")?;
+        furnished(&one).await?;
         Ok(Self { stack, clusters })
     }
 
@@ -59,6 +61,15 @@ impl Inside {
     pub async fn stop(self) -> Result<()> {
         self.stack.stop().await
     }
+}
+
+/// A new cluster makes some objects by itself; tests that count begin after that.
+async fn furnished(cluster: &Cluster) -> Result<()> {
+    let maps = cluster.space.shelf("configmaps");
+    wait::until("the default namespace to be furnished", || async {
+        Ok(maps.get("default/kube-root-ca.crt").map(|_| ()))
+    })
+    .await
 }
 
 /// One event of a watch.
@@ -265,6 +276,7 @@ async fn watches_end_when_their_cluster_stops_or_is_deleted() -> Result<()> {
     let user = User::authenticated("tester".to_owned(), vec![MASTERS.to_owned()]);
     for (name, delete) in [("stops", false), ("goes", true)] {
         let cluster = inside.clusters.ensure(name).await?;
+        furnished(&cluster).await?;
         let client = aro_kube_client::of_service(ClusterService::in_process(cluster, user.clone()));
         let from = version(&client).await?;
         let mut events = Box::pin(watch(&client, &format!("resourceVersion={from}")).await?);
