@@ -56,7 +56,12 @@ fn prepare(mut object: Value) -> Option<Template> {
     let types = Types::default();
     let served = types.of_kind(meta::api_version(&object), meta::kind(&object))?;
     aro_kube_types::defaults::apply(&served.resource.gvk, &mut object);
+    let status = object.get("status").cloned();
     aro_kube_types::strategy::prepare_create(&served.resource, &mut object);
+    // Clients do not set it; we do.
+    if let Some(status) = status {
+        object["status"] = status;
+    }
     let key = match meta::namespace(&object) {
         "" => meta::name(&object).to_owned(),
         namespace => format!("{namespace}/{}", meta::name(&object)),

@@ -26,6 +26,7 @@ async fn kubectl_finds_out_about_the_server() -> Result<()> {
         k.shows("get --raw /healthz", "ok").await?;
         k.shows("get --raw /readyz?verbose", "[+]").await?;
         k.shows("get --raw /api/v1/namespaces/default", "\"kind\":\"Namespace\"").await?;
+        k.ok("wait --for=condition=Available apiservice --all --timeout=10s").await?;
         k.fails("get --raw /nope", "NotFound").await?;
         k.fails("get gizmos", "the server doesn't have a resource type \"gizmos\"").await?;
         k.shows("explain deployment.spec.strategy", "RollingUpdate").await?;
