@@ -49,7 +49,8 @@ impl Default for Options {
 }
 
 pub async fn run(options: Options) -> Result<()> {
-    let wanted = |what: &str| options.only.as_deref().is_none_or(|only| only.split(',').any(|name| name == what));
+    let wanted =
+        |what: &str| options.only.as_deref().is_none_or(|only| only.split(',').any(|name| name == what));
     let mut rows = Vec::new();
     if wanted("one") {
         rows.extend(one(&options).await?);
@@ -107,7 +108,9 @@ fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
 /// A ConfigMap of about 256 bytes of data.
 fn config_map(name: &str, filler: u64) -> String {
     let filler = format!("{filler:0>256}");
-    format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"key":"{filler}"}}}}"#)
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"key":"{filler}"}}}}"#
+    )
 }
 
 struct Bench {
@@ -116,12 +119,25 @@ struct Bench {
 }
 
 impl Bench {
-    async fn load(&self, connections: usize, requests: u64, rate: Option<f64>, expect: u16, make: MakeRequest) -> Result<Outcome> {
+    async fn load(
+        &self,
+        connections: usize,
+        requests: u64,
+        rate: Option<f64>,
+        expect: u16,
+        make: MakeRequest,
+    ) -> Result<Outcome> {
         let targets = self.clients.iter().cloned().map(Target::Tls).collect();
         load::run(Load { targets, connections, requests, rate, expect, make }).await
     }
 
-    async fn create(&self, prefix: &str, connections: usize, requests: u64, rate: Option<f64>) -> Result<Outcome> {
+    async fn create(
+        &self,
+        prefix: &str,
+        connections: usize,
+        requests: u64,
+        rate: Option<f64>,
+    ) -> Result<Outcome> {
         let prefix = prefix.to_owned();
         let make = move |number| request("POST", PATH, &config_map(&format!("{prefix}-{number}"), number));
         self.load(connections, requests, rate, 201, Arc::new(make)).await
@@ -232,7 +248,12 @@ fn field<'a>(event: &'a str, before: &str) -> Result<&'a str> {
 }
 
 /// Everything on one cluster.
-async fn measure(bench: &Bench, who: &str, options: &Options, memory: impl Fn() -> Result<f64>) -> Result<Vec<Row>> {
+async fn measure(
+    bench: &Bench,
+    who: &str,
+    options: &Options,
+    memory: impl Fn() -> Result<f64>,
+) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut record = |what: &str, outcome: &Outcome| -> Result<()> {
         eprintln!("{who}: {what}: {:.0}/s, p99 {:.2} ms", outcome.per_second(), outcome.percentile(0.99));
@@ -256,7 +277,11 @@ async fn measure(bench: &Bench, who: &str, options: &Options, memory: impl Fn() 
 }
 
 async fn one(options: &Options) -> Result<Vec<Row>> {
-    let process = Process::start_release(StoreChoice::Embedded, &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn")]).await?;
+    let process = Process::start_release(
+        StoreChoice::Embedded,
+        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn")],
+    )
+    .await?;
     let clients = clients(&process.data_dir().join("kube/kubeconfig.yaml"))?;
     let bench = Bench { clients, connections: options.connections };
     let pid = process.pid()?;
@@ -271,8 +296,10 @@ async fn real(dir: &Path, options: &Options) -> Result<Vec<Row>> {
     let real = Real::start_durable(dir).await?;
     let bench = Bench { clients: vec![real.client.clone()], connections: options.connections };
     let pids = real.pids();
-    let fewer = Options { creates: options.creates.min(10_000), gets: options.gets.min(40_000), ..options.clone() };
-    measure(&bench, "kube-apiserver + etcd", &fewer, || Ok(resident_mib(pids[0])? + resident_mib(pids[1])?)).await
+    let fewer =
+        Options { creates: options.creates.min(10_000), gets: options.gets.min(40_000), ..options.clone() };
+    measure(&bench, "kube-apiserver + etcd", &fewer, || Ok(resident_mib(pids[0])? + resident_mib(pids[1])?))
+        .await
 }
 
 /// The same writes and reads spread over many clusters, and what those cost while nobody uses them.
@@ -281,7 +308,8 @@ async fn many(options: &Options) -> Result<Vec<Row>> {
     let names = format!("[{}]", names.join(","));
     let who = format!("aro, {} clusters", options.clusters);
     let begin = Instant::now();
-    let settings = [("kube.clusters", names.as_str()), ("telemetry.log", "warn"), ("process.start_timeout", "300s")];
+    let settings =
+        [("kube.clusters", names.as_str()), ("telemetry.log", "warn"), ("process.start_timeout", "300s")];
     let mut process = Process::start_release(StoreChoice::Embedded, &settings).await?;
     let made = begin.elapsed();
     let idle = resident_mib(process.pid()?)?;
@@ -327,8 +355,10 @@ async fn new_clusters(options: &Options) -> Result<Vec<Row>> {
         let cluster = clusters.create(&name).await?;
         let admin = cluster.keys.admin(cluster.now())?;
         let authority = cluster.keys.authority.certificate();
-        let client = Client::new(address, &clusters.host(&name), authority, &admin.certificate, admin.key.expose())?;
-        let request = http::Request::get("/api/v1/namespaces/default").header("host", "k").body(bytes::Bytes::new())?;
+        let client =
+            Client::new(address, &clusters.host(&name), authority, &admin.certificate, admin.key.expose())?;
+        let request =
+            http::Request::get("/api/v1/namespaces/default").header("host", "k").body(bytes::Bytes::new())?;
         let answer = client.call(request).await?;
         ensure!(answer.code.as_u16() == 200, "{}", answer.code);
         latencies.push(u32::try_from(wanted.elapsed().as_micros())?);
@@ -336,7 +366,12 @@ async fn new_clusters(options: &Options) -> Result<Vec<Row>> {
     latencies.sort_unstable();
     let outcome = Outcome { took: begin.elapsed(), latencies };
     eprintln!("new clusters: p50 {:.2} ms, p99 {:.2} ms", outcome.percentile(0.5), outcome.percentile(0.99));
-    let row = Row::new("aro", "new cluster, to its first answer over TLS", &outcome, resident_mib(std::process::id())?);
+    let row = Row::new(
+        "aro",
+        "new cluster, to its first answer over TLS",
+        &outcome,
+        resident_mib(std::process::id())?,
+    );
     app.stop().await?;
     Ok(vec![row])
 }

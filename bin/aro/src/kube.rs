@@ -29,14 +29,17 @@ pub fn kubeconfig(args: KubeconfigArgs) -> anyhow::Result<ExitCode> {
         None => dir.join("kubeconfig.yaml"),
     };
     if !path.is_file() {
-        let known = std::fs::read_dir(dir.join("kubeconfig")).into_iter().flatten().filter_map(|entry| {
-            entry.ok()?.file_name().to_str()?.strip_suffix(".yaml").map(str::to_owned)
-        });
+        let known = std::fs::read_dir(dir.join("kubeconfig"))
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".yaml").map(str::to_owned));
         let mut known: Vec<String> = known.collect();
         known.sort();
         let data = data.path().display();
         if known.is_empty() {
-            bail!("no cluster has run in {data} yet; start `aro up`, or name its data directory with --data-dir");
+            bail!(
+                "no cluster has run in {data} yet; start `aro up`, or name its data directory with --data-dir"
+            );
         }
         bail!("there is no such cluster in {data}; there are: {}", known.join(", "));
     }

@@ -34,7 +34,8 @@ fn announcement(app: &RunningApp) -> String {
     }
     if app.addr("kube").is_some() {
         let kubeconfig = app.data_dir().join("kube/kubeconfig.yaml");
-        let _ = writeln!(text, "  kubectl --kubeconfig {} --context svc get namespaces", kubeconfig.display());
+        let _ =
+            writeln!(text, "  kubectl --kubeconfig {} --context svc get namespaces", kubeconfig.display());
     }
     text.push_str("\nCtrl-C stops it.\n");
     text

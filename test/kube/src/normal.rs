@@ -139,6 +139,9 @@ pub fn clean(text: &str) -> String {
     if text.contains("-----BEGIN ") {
         return "<pem>".to_owned();
     }
+    if text.starts_with("X509SHA256=") {
+        return "<fingerprint>".to_owned();
+    }
     if text.starts_with("LS0tLS1CRUdJTi") {
         return "<pem in base64>".to_owned();
     }

@@ -147,7 +147,8 @@ impl Process {
     fn command(&self, subcommand: &str) -> Result<Command> {
         let mut command = Command::new(aro_binary(self.build)?);
         command.arg(subcommand).arg("--data-dir").arg(self.data_dir());
-        for setting in ["frontend.listen=127.0.0.1:0", "admin.listen=127.0.0.1:0", "kube.listen=127.0.0.1:0"] {
+        for setting in ["frontend.listen=127.0.0.1:0", "admin.listen=127.0.0.1:0", "kube.listen=127.0.0.1:0"]
+        {
             command.args(["--set", setting]);
         }
         for setting in &self.settings {

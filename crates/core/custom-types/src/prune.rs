@@ -142,7 +142,10 @@ impl Pruner<'_> {
 
     fn struct_like(&mut self, value: &mut Value, typed: Typed<'_>, path: &mut Path) {
         // Fields of managers: an object of which the type says nothing more.
-        if typed.schema.properties.is_empty() && typed.schema.additional == Additional::None && value.is_object() {
+        if typed.schema.properties.is_empty()
+            && typed.schema.additional == Additional::None
+            && value.is_object()
+        {
             return;
         }
         match value {

@@ -32,7 +32,12 @@ pub fn decode(bytes: &[u8], find: impl Fn(&str, &str) -> Option<String>) -> Resu
     let bytes = bytes.strip_prefix(MAGIC).ok_or(WireError::NoEnvelope)?;
     let envelope = value::message(bytes, "io.k8s.apimachinery.pkg.runtime.Unknown", 0)?;
     let text = |name: &str| {
-        envelope.get("typeMeta").and_then(|meta| meta.get(name)).and_then(Value::as_str).unwrap_or_default().to_owned()
+        envelope
+            .get("typeMeta")
+            .and_then(|meta| meta.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     };
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let raw = value::raw_field(bytes, 2)?;

@@ -33,7 +33,8 @@ static MESSAGES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| 
             continue;
         };
         let mut words = field.split(' ');
-        let (Some(number), Some(name), Some(kind), Some(ty)) = (words.next(), words.next(), words.next(), words.next())
+        let (Some(number), Some(name), Some(kind), Some(ty)) =
+            (words.next(), words.next(), words.next(), words.next())
         else {
             continue;
         };

@@ -47,11 +47,20 @@ fn embedded_members_and_named_lists_appear_as_in_json() {
 #[test]
 fn numbers_or_texts_and_amounts_are_plain_values() {
     let port = [vec![0x08, 0x00, 0x10, 80], field(3, b"")].concat();
-    assert_eq!(value::message(&port, "io.k8s.apimachinery.pkg.util.intstr.IntOrString", 0).unwrap(), json!(80));
+    assert_eq!(
+        value::message(&port, "io.k8s.apimachinery.pkg.util.intstr.IntOrString", 0).unwrap(),
+        json!(80)
+    );
     let name = [vec![0x08, 0x01, 0x10, 0], field(3, b"http")].concat();
-    assert_eq!(value::message(&name, "io.k8s.apimachinery.pkg.util.intstr.IntOrString", 0).unwrap(), json!("http"));
+    assert_eq!(
+        value::message(&name, "io.k8s.apimachinery.pkg.util.intstr.IntOrString", 0).unwrap(),
+        json!("http")
+    );
     let quantity = field(1, b"100m");
-    assert_eq!(value::message(&quantity, "io.k8s.apimachinery.pkg.api.resource.Quantity", 0).unwrap(), json!("100m"));
+    assert_eq!(
+        value::message(&quantity, "io.k8s.apimachinery.pkg.api.resource.Quantity", 0).unwrap(),
+        json!("100m")
+    );
 }
 
 #[test]

@@ -64,12 +64,16 @@ impl<'a> Reader<'a> {
         let number = u32::try_from(tag >> 3).map_err(|_| WireError::Truncated)?;
         let raw = match (tag & 7) as u8 {
             0 => Raw::Number(self.varint()?),
-            1 => Raw::Fixed64(self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| WireError::Truncated)?),
+            1 => Raw::Fixed64(
+                self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| WireError::Truncated)?,
+            ),
             2 => {
                 let length = usize::try_from(self.varint()?).map_err(|_| WireError::Truncated)?;
                 Raw::Bytes(self.take(length)?)
             }
-            5 => Raw::Fixed32(self.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| WireError::Truncated)?),
+            5 => Raw::Fixed32(
+                self.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| WireError::Truncated)?,
+            ),
             other => return Err(WireError::WireType(other)),
         };
         Ok(Some((number, raw)))
@@ -98,7 +102,11 @@ fn special(name: &str, bytes: &[u8]) -> Result<Option<Value>, WireError> {
         "Duration" if name.contains(".meta.v1.") => duration(first_number(bytes)? as i64),
         "Quantity" => json!(text(raw_field(bytes, 1)?)?),
         "IntOrString" => {
-            if numbers(bytes)?.0 == 0 { json!(numbers(bytes)?.1 as i32) } else { json!(text(raw_field(bytes, 3)?)?) }
+            if numbers(bytes)?.0 == 0 {
+                json!(numbers(bytes)?.1 as i32)
+            } else {
+                json!(text(raw_field(bytes, 3)?)?)
+            }
         }
         "RawExtension" | "FieldsV1" | "JSON" => {
             serde_json::from_slice(raw_field(bytes, 1)?).unwrap_or(Value::Null)
@@ -225,7 +233,9 @@ fn put(object: &mut Map<String, Value>, field: &Field, raw: Raw<'_>, depth: usiz
                     _ => {}
                 }
             }
-            let value = value.unwrap_or_else(|| if field.ty == "string" || field.ty == "bytes" { json!("") } else { json!({}) });
+            let value = value.unwrap_or_else(|| {
+                if field.ty == "string" || field.ty == "bytes" { json!("") } else { json!({}) }
+            });
             match object.entry(field.name).or_insert_with(|| json!({})) {
                 Value::Object(entries) => {
                     entries.insert(key, value);
@@ -245,7 +255,9 @@ fn scalar(ty: &str, raw: Raw<'_>, depth: usize) -> Result<Value, WireError> {
         ("int32", Raw::Number(value)) => json!(value as i32),
         ("int64", Raw::Number(value)) => json!(value as i64),
         ("uint32" | "uint64", Raw::Number(value)) => json!(value),
-        ("double", Raw::Fixed64(bits)) => Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number),
+        ("double", Raw::Fixed64(bits)) => {
+            Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number)
+        }
         (_, Raw::Fixed32(bits)) => json!(bits),
         (name, Raw::Bytes(bytes)) => message(bytes, name, depth + 1)?,
         (_, Raw::Number(_)) => return Err(WireError::WireType(0)),

@@ -111,7 +111,12 @@ impl<T: Send + 'static> Journal<T> {
         let next = found.last().map_or(SegmentId::FIRST, |id| id.next());
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
-            queue: Mutex::new(Queue { bytes: Vec::new(), lengths: Vec::new(), tickets: Vec::new(), closed: false }),
+            queue: Mutex::new(Queue {
+                bytes: Vec::new(),
+                lengths: Vec::new(),
+                tickets: Vec::new(),
+                closed: false,
+            }),
             wake: Condvar::new(),
             disk: Mutex::new(found),
             thread: Mutex::new(None),

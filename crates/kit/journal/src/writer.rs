@@ -136,7 +136,8 @@ fn keep_one_ready<T: Send + 'static>(
     let prepare = move || {
         let mut id = first;
         loop {
-            let file = segment::prepare(&dir, id, options.segment_bytes, options.flush).map(|file| (id, file));
+            let file =
+                segment::prepare(&dir, id, options.segment_bytes, options.flush).map(|file| (id, file));
             let failed = file.is_err();
             // Nobody waits any more: the writer has ended.
             if ready.send(file).is_err() || failed {

@@ -32,7 +32,10 @@ impl Validity {
     /// From five minutes ago (clocks differ) for this long.
     pub fn from_now(now: Timestamp, length: SignedDuration) -> Self {
         let slack = SignedDuration::from_mins(5);
-        Self { not_before: now.saturating_sub(slack).unwrap_or(now), not_after: now.saturating_add(length).unwrap_or(now) }
+        Self {
+            not_before: now.saturating_sub(slack).unwrap_or(now),
+            not_after: now.saturating_add(length).unwrap_or(now),
+        }
     }
 }
 
@@ -99,7 +102,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate = params.self_signed(&key).map_err(PkiError::generate("sign an authority's certificate"))?;
+        let certificate =
+            params.self_signed(&key).map_err(PkiError::generate("sign an authority's certificate"))?;
         Ok(Self { certificate: certificate.pem(), issuer: Issuer::new(params, key) })
     }
 
@@ -135,7 +139,12 @@ impl Authority {
     }
 
     /// Signs a request as it is, for these uses.
-    pub fn sign(&self, request: &SigningRequest, usage: Usage, validity: Validity) -> Result<String, PkiError> {
+    pub fn sign(
+        &self,
+        request: &SigningRequest,
+        usage: Usage,
+        validity: Validity,
+    ) -> Result<String, PkiError> {
         self.certify(&request.name, &request.public_key, request.alternative_names.clone(), usage, validity)
     }
 
@@ -149,7 +158,8 @@ impl Authority {
     ) -> Result<String, PkiError> {
         const WHAT: PkiError = PkiError::Unreadable("the authority's certificate");
         let own = pem::parse(&self.certificate).map_err(|_| WHAT)?;
-        let (_, own) = x509_parser::certificate::X509Certificate::from_der(own.contents()).map_err(|_| WHAT)?;
+        let (_, own) =
+            x509_parser::certificate::X509Certificate::from_der(own.contents()).map_err(|_| WHAT)?;
         let key_id = own.iter_extensions().find_map(|extension| match extension.parsed_extension() {
             ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
             _ => None,
@@ -167,7 +177,8 @@ impl Authority {
             usage,
             alternative_names,
         });
-        let signature = self.issuer.key().sign(&to_be_signed).map_err(PkiError::generate("sign a certificate"))?;
+        let signature =
+            self.issuer.key().sign(&to_be_signed).map_err(PkiError::generate("sign a certificate"))?;
         let certificate = der::certificate(&to_be_signed, &signature);
         let text = pem::encode_config(&pem::Pem::new("CERTIFICATE", certificate), LINES);
         Ok(text)
@@ -233,12 +244,18 @@ impl SigningRequest {
 
 fn raw_alternative_names(request: &X509CertificationRequest<'_>) -> Option<Vec<u8>> {
     request.certification_request_info.iter_attributes().find_map(|attribute| {
-        let ParsedCriAttribute::ExtensionRequest(extensions) = attribute.parsed_attribute() else { return None };
-        let named = extensions.extensions.iter().find(|extension| extension.oid == OID_X509_EXT_SUBJECT_ALT_NAME)?;
+        let ParsedCriAttribute::ExtensionRequest(extensions) = attribute.parsed_attribute() else {
+            return None;
+        };
+        let named =
+            extensions.extensions.iter().find(|extension| extension.oid == OID_X509_EXT_SUBJECT_ALT_NAME)?;
         Some(named.value.to_vec())
     })
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
-    <[u8; 4]>::try_from(bytes).map(IpAddr::from).or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+    <[u8; 4]>::try_from(bytes)
+        .map(IpAddr::from)
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
 }

@@ -59,7 +59,8 @@ pub(crate) fn name(subject: &Subject) -> Vec<u8> {
         let pair = sequence(&[wrap(OBJECT_ID, kind), wrap(UTF8_STRING, value.as_bytes())]);
         wrap(SET, &pair)
     };
-    let mut parts: Vec<Vec<u8>> = subject.organizations.iter().map(|name| attribute(ORGANIZATION, name)).collect();
+    let mut parts: Vec<Vec<u8>> =
+        subject.organizations.iter().map(|name| attribute(ORGANIZATION, name)).collect();
     parts.push(attribute(COMMON_NAME, &subject.common_name));
     sequence(&parts)
 }

@@ -15,7 +15,7 @@ mod subject;
 pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
 pub use error::PkiError;
 pub use files::{FileIdentity, FilesError, IdentityPaths};
-pub use public_key::{PublicKey, public_key};
+pub use public_key::{PublicKey, fingerprint, public_key};
 pub use subject::Subject;
 
 #[cfg(test)]

@@ -13,6 +13,12 @@ pub struct PublicKey {
     pub fingerprint: [u8; 32],
 }
 
+/// SHA-256 in hexadecimal digits: how a certificate is named in records.
+pub fn fingerprint(der: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, der);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The public half of a private key.
 pub fn public_key(key: &KeyPem) -> Result<PublicKey, PkiError> {
     let pair = KeyPair::from_pem(key.expose()).map_err(|_| PkiError::Unreadable("the key"))?;

@@ -16,7 +16,10 @@ pub struct Subject {
 
 impl Subject {
     /// A subject of this name in these groups.
-    pub fn new(common_name: impl Into<String>, organizations: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn new(
+        common_name: impl Into<String>,
+        organizations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
         Self {
             common_name: common_name.into(),
             organizations: organizations.into_iter().map(Into::into).collect(),
@@ -31,7 +34,9 @@ impl Subject {
     }
 
     pub(crate) fn of_name(name: &X509Name<'_>) -> Self {
-        let text = |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
+        let text = |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| {
+            attribute.as_str().ok().map(str::to_owned)
+        };
         Self {
             common_name: name.iter_common_name().filter_map(text).last().unwrap_or_default(),
             organizations: name.iter_organization().filter_map(text).collect(),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use aro_kube_types::registry::builtin;
-use aro_machinery::status::Status;
 use aro_machinery::meta;
+use aro_machinery::status::Status;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -25,7 +25,9 @@ pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
         let mut object = template.object.clone();
         meta::set(&mut object, &["metadata", "uid"], json!(uuid::Uuid::new_v4().to_string()));
         meta::set(&mut object, &["metadata", "creationTimestamp"], json!(now));
-        if let Some(since) = meta::get_mut(&mut object, &["status", "conditions"]).and_then(|list| list.get_mut(0)) {
+        if let Some(since) =
+            meta::get_mut(&mut object, &["status", "conditions"]).and_then(|list| list.get_mut(0))
+        {
             since["lastTransitionTime"] = json!(now);
         }
         let space = cluster.space.clone();
@@ -50,7 +52,8 @@ struct Template {
 }
 
 /// Prepared once: a thousand clusters begin with the same.
-static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| objects().into_iter().filter_map(prepare).collect());
+static TEMPLATES: LazyLock<Vec<Template>> =
+    LazyLock::new(|| objects().into_iter().filter_map(prepare).collect());
 
 fn prepare(mut object: Value) -> Option<Template> {
     let types = Types::default();
@@ -95,8 +98,16 @@ fn objects() -> Vec<Value> {
         objects.push(role);
     }
     for (name, value, about) in [
-        ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
-        ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
     ] {
         objects.push(json!({
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
@@ -114,7 +125,11 @@ fn objects() -> Vec<Value> {
     }));
     for group in builtin().groups() {
         for version in &group.versions {
-            let name = if group.name.is_empty() { format!("{version}.") } else { format!("{version}.{}", group.name) };
+            let name = if group.name.is_empty() {
+                format!("{version}.")
+            } else {
+                format!("{version}.{}", group.name)
+            };
             objects.push(json!({
                 "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
                 "metadata": {"name": name, "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}},

@@ -48,7 +48,22 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
         let closing = CancellationToken::new();
-        let cluster = Self { space, keys, clock, chores, closing, owners: Owners::default(), waiting: Waiting::default(), documents: Rendered::default(), roles: Roles::default(), signer: OnceLock::new(), tls: OnceLock::new(), filled: OnceCell::new(), types: RwLock::default(), reloading: Mutex::default() };
+        let cluster = Self {
+            space,
+            keys,
+            clock,
+            chores,
+            closing,
+            owners: Owners::default(),
+            waiting: Waiting::default(),
+            documents: Rendered::default(),
+            roles: Roles::default(),
+            signer: OnceLock::new(),
+            tls: OnceLock::new(),
+            filled: OnceCell::new(),
+            types: RwLock::default(),
+            reloading: Mutex::default(),
+        };
         cluster.reload_types(None);
         cluster
     }

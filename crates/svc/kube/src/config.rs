@@ -30,7 +30,8 @@ impl Section for KubeConfig {
     fn examine(&self, problems: &mut Problems) {
         for name in &self.clusters {
             if !is_name(name) {
-                problems.add("clusters", "must be DNS labels: lower-case letters, digits and dashes, at most 63");
+                problems
+                    .add("clusters", "must be DNS labels: lower-case letters, digits and dashes, at most 63");
             }
         }
         let mut sorted = self.clusters.clone();
@@ -57,5 +58,9 @@ impl Section for KubeConfig {
 /// A DNS label.
 pub(crate) fn is_name(name: &str) -> bool {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !name.is_empty() && name.len() <= 63 && name.chars().all(sound) && !name.starts_with('-') && !name.ends_with('-')
+    !name.is_empty()
+        && name.len() <= 63
+        && name.chars().all(sound)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }

@@ -59,7 +59,13 @@ pub fn version() -> Value {
 }
 
 /// Answers a request for something that is no resource.
-pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &HeaderMap, query: &Query<'_>) -> Answer {
+pub fn answer(
+    cluster: &Arc<Cluster>,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    query: &Query<'_>,
+) -> Answer {
     // The list of groups does not look at the method, upstream.
     if method != Method::GET && path.trim_end_matches('/') != "/apis" {
         return answer::status(&crate::rest::method_not_allowed());
@@ -79,9 +85,9 @@ pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &Hea
         ["api"] if aggregated => {
             discovery_answer(cluster.documents.get(&types, "api", || discovery::aggregated_core(resources())))
         }
-        ["apis"] if aggregated => {
-            discovery_answer(cluster.documents.get(&types, "apis", || discovery::aggregated_groups(resources())))
-        }
+        ["apis"] if aggregated => discovery_answer(
+            cluster.documents.get(&types, "apis", || discovery::aggregated_groups(resources())),
+        ),
         ["api"] => answer::json(200, &discovery::api_versions("127.0.0.1:6443")),
         ["apis"] => answer::json(200, &discovery::group_list(resources())),
         ["apis", group] => match discovery::group(group, resources()) {
@@ -90,16 +96,19 @@ pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &Hea
         },
         ["api", version] => resource_list("", version, resources()),
         ["apis", group, version] => resource_list(group, version, resources()),
-        ["openapi", "v2"] => {
-            answer::json_bytes(200, cluster.documents.get(&types, "v2", || openapi::v2_document(described(&served))))
-        }
+        ["openapi", "v2"] => answer::json_bytes(
+            200,
+            cluster.documents.get(&types, "v2", || openapi::v2_document(described(&served))),
+        ),
         ["openapi", "v3"] => {
             let index = cluster.documents.get(&types, "v3", || openapi::v3_index(described(&served)));
             // Upstream leaves it to Go to guess what this is.
             answer::text(200, "text/plain; charset=utf-8", index)
         }
         ["openapi", "v3", "api", version] => openapi_document(cluster, &types, &served, "", version),
-        ["openapi", "v3", "apis", group, version] => openapi_document(cluster, &types, &served, group, version),
+        ["openapi", "v3", "apis", group, version] => {
+            openapi_document(cluster, &types, &served, group, version)
+        }
         [".well-known", "openid-configuration"] => crate::identity::tokens::openid_configuration(cluster),
         ["openid", "v1", "jwks"] => crate::identity::tokens::jwks(cluster),
         _ => missing(),
@@ -108,7 +117,9 @@ pub fn answer(cluster: &Arc<Cluster>, method: &Method, path: &str, headers: &Hea
 
 fn discovery_answer(bytes: bytes::Bytes) -> Answer {
     let mut answer = answer::json_bytes(200, bytes);
-    let kind = http::HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    let kind = http::HeaderValue::from_static(
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+    );
     answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
     answer
 }
@@ -163,7 +174,9 @@ fn health(cluster: &Cluster, checks: &[&str], query: &Query<'_>) -> Answer {
             let lines = format!("[{mark}]ping ok\n[{mark}]log ok\n[{mark}]etcd ok\nhealthz check passed\n");
             answer::text(code, "text/plain; charset=utf-8", lines)
         }
-        [] | ["ping" | "log" | "etcd"] => answer::text(code, "text/plain; charset=utf-8", if well { "ok" } else { "stopping" }),
+        [] | ["ping" | "log" | "etcd"] => {
+            answer::text(code, "text/plain; charset=utf-8", if well { "ok" } else { "stopping" })
+        }
         _ => missing(),
     }
 }
@@ -171,18 +184,33 @@ fn health(cluster: &Cluster, checks: &[&str], query: &Query<'_>) -> Answer {
 /// Objects by resource, in the names upstream uses.
 fn metrics(cluster: &Cluster) -> String {
     use std::fmt::Write as _;
-    let mut out = String::from("# HELP apiserver_resource_objects Number of stored objects by resource.\n# TYPE apiserver_resource_objects gauge\n");
+    let mut out = String::from(
+        "# HELP apiserver_resource_objects Number of stored objects by resource.\n# TYPE apiserver_resource_objects gauge\n",
+    );
     for shelf in cluster.space.shelves() {
         let (resource, group) = shelf.name.split_once('.').unwrap_or((&shelf.name, ""));
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "apiserver_resource_objects{{group=\"{group}\",resource=\"{resource}\"}} {}", shelf.len());
+        let _ = writeln!(
+            out,
+            "apiserver_resource_objects{{group=\"{group}\",resource=\"{resource}\"}} {}",
+            shelf.len()
+        );
     }
-    let _ = writeln!(out, "# TYPE aro_kube_resource_version gauge\naro_kube_resource_version {}", cluster.space.version());
+    let _ = writeln!(
+        out,
+        "# TYPE aro_kube_resource_version gauge\naro_kube_resource_version {}",
+        cluster.space.version()
+    );
     out
 }
 
 fn paths(served: &[Arc<Served>]) -> Vec<String> {
-    let mut paths = vec!["/.well-known/openid-configuration".to_owned(), "/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    let mut paths = vec![
+        "/.well-known/openid-configuration".to_owned(),
+        "/api".to_owned(),
+        "/api/v1".to_owned(),
+        "/apis".to_owned(),
+    ];
     for served in served {
         let gvk = &served.resource.gvk;
         if !gvk.group.is_empty() {
@@ -190,7 +218,19 @@ fn paths(served: &[Arc<Served>]) -> Vec<String> {
             paths.push(format!("/apis/{}/{}", gvk.group, gvk.version));
         }
     }
-    paths.extend(["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(
+        [
+            "/healthz",
+            "/livez",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openid/v1/jwks",
+            "/readyz",
+            "/version",
+        ]
+        .map(str::to_owned),
+    );
     paths.sort();
     paths.dedup();
     paths

@@ -35,7 +35,9 @@ pub fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
     match &*shelf.name {
         DEFINITIONS => chores.add(cluster, Chore::Definition(name())),
         NAMESPACES => chores.add(cluster, Chore::Namespace(name())),
-        SIGNING_REQUESTS if event.kind != EventKind::Deleted => chores.add(cluster, Chore::SigningRequest(name())),
+        SIGNING_REQUESTS if event.kind != EventKind::Deleted => {
+            chores.add(cluster, Chore::SigningRequest(name()))
+        }
         CLUSTER_ROLES => chores.add(cluster, Chore::AggregateRoles),
         _ => {}
     }

@@ -50,11 +50,19 @@ impl Observer {
             watches: Gauge::default(),
         };
         metrics.register(|registry| {
-            registry.register("apiserver_request", "Requests by verb, resource and code", observer.requests.clone());
+            registry.register(
+                "apiserver_request",
+                "Requests by verb, resource and code",
+                observer.requests.clone(),
+            );
             let help = "Duration of requests but watches, in seconds";
             registry.register("apiserver_request_duration_seconds", help, observer.durations.clone());
             registry.register("aro_kube_clusters", "Logical clusters that answer", observer.clusters.clone());
-            registry.register("apiserver_longrunning_requests", "Watches that are open", observer.watches.clone());
+            registry.register(
+                "apiserver_longrunning_requests",
+                "Watches that are open",
+                observer.watches.clone(),
+            );
         });
         observer
     }

@@ -23,8 +23,8 @@ use aro_machinery::status::Status;
 use http::Method;
 
 pub use call::Call;
+pub use delete::{CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
 pub use object::metadata_only;
-pub use delete::{DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
 pub use update::is_gone;
 
 use crate::http::answer::{self, Answer};
@@ -95,7 +95,9 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
     match (subresource.as_str(), call.verb) {
         ("scale", _) => scale::handle(call).await,
         ("status" | "approval" | "ephemeralcontainers" | "resize", "get") => get::get(call).await,
-        ("status" | "approval" | "ephemeralcontainers" | "resize" | "finalize", "update") => update::update(call).await,
+        ("status" | "approval" | "ephemeralcontainers" | "resize" | "finalize", "update") => {
+            update::update(call).await
+        }
         ("status" | "approval" | "ephemeralcontainers" | "resize", "patch") => patch::patch(call).await,
         ("binding", "create") => scale::bind(call).await,
         ("eviction", "create") => evict::evict(call).await,

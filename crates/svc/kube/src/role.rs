@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use aro_base::SharedClock;
 use aro_runtime::{
-    BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope, TaskKind,
+    BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope,
+    TaskKind,
 };
 use aro_web::{ServeOptions, serve_after};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -13,8 +14,8 @@ use tokio::sync::watch;
 
 use crate::clusters::{Clusters, ClustersError};
 use crate::config::KubeConfig;
-use crate::observe::Observer;
 use crate::kubeconfig::{Entry, render};
+use crate::observe::Observer;
 use crate::tls::ByServerName;
 
 /// What the role needs from outside.
@@ -56,7 +57,9 @@ impl Role for Kube {
             std::fs::create_dir_all(&dir).ok();
             Clusters::open(&dir.join("objects"), flush, history, &domain, clock)
         });
-        let opened = opened.await.map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
+        let opened = opened
+            .await
+            .map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
         let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
         clusters.work(&scope);
         let observer = Observer::new(&ports.metrics);
@@ -67,7 +70,10 @@ impl Role for Kube {
             async move { clusters.ensure(&name).await }
         });
         let ensured = ensured.buffer_unordered(64);
-        ensured.try_for_each(|_| async { Ok(()) }).await.map_err(|error| RunError::caused("start a cluster", error))?;
+        ensured
+            .try_for_each(|_| async { Ok(()) })
+            .await
+            .map_err(|error| RunError::caused("start a cluster", error))?;
         observer.clusters.set(clusters.names().len() as i64);
         write_kubeconfigs(&clusters, &ports.dir, address, &config.clusters)
             .map_err(|error| RunError::caused("write kubeconfigs", error))?;
@@ -113,10 +119,13 @@ pub fn write_kubeconfigs(
     names: &[String],
 ) -> Result<(), KubeconfigError> {
     let folder = dir.join("kubeconfig");
-    std::fs::create_dir_all(&folder).map_err(|source| KubeconfigError::Write { path: folder.clone(), source })?;
+    std::fs::create_dir_all(&folder)
+        .map_err(|source| KubeconfigError::Write { path: folder.clone(), source })?;
     let mut issued = Vec::new();
     for name in names {
-        let cluster = clusters.get(name).ok_or_else(|| KubeconfigError::Cluster(ClustersError::Unknown(name.clone())))?;
+        let cluster = clusters
+            .get(name)
+            .ok_or_else(|| KubeconfigError::Cluster(ClustersError::Unknown(name.clone())))?;
         let admin = cluster.keys.admin(cluster.now());
         let admin = admin.map_err(|source| ClustersError::Keys { cluster: name.clone(), source });
         issued.push((name, clusters.host(name), cluster, admin.map_err(KubeconfigError::Cluster)?));
@@ -132,7 +141,10 @@ pub fn write_kubeconfigs(
         })
         .collect();
     for entry in &entries {
-        write_secret(&folder.join(format!("{}.yaml", entry.cluster)), render(std::slice::from_ref(entry)).expose())?;
+        write_secret(
+            &folder.join(format!("{}.yaml", entry.cluster)),
+            render(std::slice::from_ref(entry)).expose(),
+        )?;
     }
     write_secret(&dir.join("kubeconfig.yaml"), render(&entries).expose())
 }
@@ -140,7 +152,11 @@ pub fn write_kubeconfigs(
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     #[error("write {}", path.display())]
-    Write { path: PathBuf, #[source] source: std::io::Error },
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error(transparent)]
     Cluster(ClustersError),
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use aro_kube_types::registry::builtin;
-use aro_machinery::status::{Details, Status};
 use aro_machinery::GroupResource;
+use aro_machinery::status::{Details, Status};
 use bytes::Bytes;
 use http::{Method, Request};
 
@@ -28,7 +28,11 @@ pub async fn answer(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: R
     answer::compress(answer, encoding)
 }
 
-async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<Bytes>) -> Result<Answer, Status> {
+async fn run(
+    cluster: &Arc<Cluster>,
+    peer: Option<&Arc<User>>,
+    request: Request<Bytes>,
+) -> Result<Answer, Status> {
     let (parts, body) = request.into_parts();
     let user = authenticate(cluster, peer, &parts.headers)?;
     let method = if parts.method == Method::HEAD { Method::GET } else { parts.method.clone() };
@@ -76,7 +80,8 @@ async fn run(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<
     if watching && named {
         query.require_name(&path.name);
     }
-    let namespace = if served.resource.namespaced { path.namespace.clone().into_owned() } else { String::new() };
+    let namespace =
+        if served.resource.namespaced { path.namespace.clone().into_owned() } else { String::new() };
     let call = Call {
         shelf: cluster.space.shelf(&served.shelf),
         cluster: cluster.clone(),
@@ -136,7 +141,8 @@ pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Stat
     let who = aro_machinery::status::go_quote(&user.name);
     let tail = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     if !attributes.path.is_empty() {
-        let message = format!("forbidden: User {who} cannot {} path {:?}{tail}", attributes.verb, attributes.path);
+        let message =
+            format!("forbidden: User {who} cannot {} path {:?}{tail}", attributes.verb, attributes.path);
         return Status::new(403, "Forbidden", message).with_details(Details::default());
     }
     let resource = match attributes.subresource {

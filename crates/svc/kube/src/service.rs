@@ -63,7 +63,11 @@ where
                     let message = format!("Request entity too large: limit is {max_body}");
                     return Ok(answer::status(&Status::too_large(message)));
                 }
-                Err(_) => return Ok(answer::status(&Status::bad_request("the body of the request could not be read"))),
+                Err(_) => {
+                    return Ok(answer::status(&Status::bad_request(
+                        "the body of the request could not be read",
+                    )));
+                }
             };
             let Some(observer) = observer else {
                 return Ok(server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await);

@@ -32,22 +32,33 @@ pub struct ByServerName {
 
 /// Names every API server answers to inside its cluster.
 pub(crate) fn standard_names() -> Vec<String> {
-    ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "localhost",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 impl Handshake for ByServerName {
     type Stream = TlsStream<TcpStream>;
     type Service = ClusterService;
 
-    async fn shake(&self, stream: TcpStream, _peer: SocketAddr) -> io::Result<(Self::Stream, ClusterService)> {
+    async fn shake(
+        &self,
+        stream: TcpStream,
+        _peer: SocketAddr,
+    ) -> io::Result<(Self::Stream, ClusterService)> {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let name = hello.client_hello().server_name().map(str::to_owned);
         let cluster = match &name {
-            Some(name) => self.clusters.by_host(name).or_else(|| {
-                standard_names().contains(name).then(|| self.fallback()).flatten()
-            }),
+            Some(name) => self
+                .clusters
+                .by_host(name)
+                .or_else(|| standard_names().contains(name).then(|| self.fallback()).flatten()),
             None => self.fallback(),
         };
         let Some(cluster) = cluster else {
@@ -56,8 +67,16 @@ impl Handshake for ByServerName {
         let config = server_config(&self.clusters, &cluster).map_err(io::Error::other)?;
         let stream = hello.into_stream(config).await?;
         let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-        let peer = certificate.and_then(|der| Subject::of_certificate(der).ok()).map(user_of);
-        Ok((stream, ClusterService { cluster, peer: peer.map(Arc::new), max_body: self.max_body, observer: Some(self.observer.clone()) }))
+        let peer = certificate.and_then(|der| Some(user_of(Subject::of_certificate(der).ok()?, der)));
+        Ok((
+            stream,
+            ClusterService {
+                cluster,
+                peer: peer.map(Arc::new),
+                max_body: self.max_body,
+                observer: Some(self.observer.clone()),
+            },
+        ))
     }
 }
 
@@ -68,8 +87,11 @@ impl ByServerName {
 }
 
 /// The certificate's name is the user, its organizations are the groups.
-fn user_of(subject: Subject) -> User {
-    User::authenticated(subject.common_name, subject.organizations)
+fn user_of(subject: Subject, certificate: &[u8]) -> User {
+    let mut user = User::authenticated(subject.common_name, subject.organizations);
+    let id = format!("X509SHA256={}", aro_pki::fingerprint(certificate));
+    user.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![id]);
+    user
 }
 
 /// A cluster's side of TLS: its own certificate, and clients of its own authority or none.
@@ -81,8 +103,10 @@ fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<Serv
     let issued = issued.map_err(|error| chain(&error).to_string())?;
     let authority = CertificateDer::from_pem_slice(cluster.keys.authority.certificate().as_bytes());
     let authority = authority.map_err(|error| error.to_string())?;
-    let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes()).map_err(|error| error.to_string())?;
-    let key = PrivateKeyDer::from_pem_slice(issued.key.expose().as_bytes()).map_err(|error| error.to_string())?;
+    let certificate =
+        CertificateDer::from_pem_slice(issued.certificate.as_bytes()).map_err(|error| error.to_string())?;
+    let key =
+        PrivateKeyDer::from_pem_slice(issued.key.expose().as_bytes()).map_err(|error| error.to_string())?;
     let mut roots = RootCertStore::empty();
     roots.add(authority).map_err(|error| error.to_string())?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());

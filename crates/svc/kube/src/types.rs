@@ -147,7 +147,8 @@ impl Types {
                 continue;
             }
             let source = (meta::uid(crd).to_owned(), meta::generation(crd));
-            let known: Vec<Arc<Served>> = before.custom.values().filter(|known| known.is_from(&source)).cloned().collect();
+            let known: Vec<Arc<Served>> =
+                before.custom.values().filter(|known| known.is_from(&source)).cloned().collect();
             let served = if known.is_empty() { compile_all(crd, &source) } else { known };
             for served in served {
                 let gvk = &served.resource.gvk;
@@ -176,7 +177,8 @@ fn selectable_fields(version: &Value) -> Vec<String> {
 /// Every served version of a definition.
 fn compile_all(crd: &Value, source: &(String, i64)) -> Vec<Arc<Served>> {
     let text = |path: &[&str]| meta::get(crd, path).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let versions = meta::get(crd, &["spec", "versions"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let versions =
+        meta::get(crd, &["spec", "versions"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let flag = |version: &Value, name: &str| version.get(name).and_then(Value::as_bool).unwrap_or_default();
     let name = |version: &Value| version.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let group = text(&["spec", "group"]);
@@ -188,7 +190,10 @@ fn compile_all(crd: &Value, source: &(String, i64)) -> Vec<Arc<Served>> {
                 let kind = compiled.resource().gvk.clone();
                 let warning = flag(version, "deprecated").then(|| {
                     let given = version.get("deprecationWarning").and_then(Value::as_str);
-                    given.map_or_else(|| format!("{} {} is deprecated", kind.api_version(), kind.kind), str::to_owned)
+                    given.map_or_else(
+                        || format!("{} {} is deprecated", kind.api_version(), kind.kind),
+                        str::to_owned,
+                    )
                 });
                 let accepted = text(&["status", "acceptedNames", "listKind"]);
                 let list_kind = if accepted.is_empty() { format!("{}List", kind.kind) } else { accepted };

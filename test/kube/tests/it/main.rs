@@ -25,7 +25,10 @@ use aro_kube_e2e::scenario;
 const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Names one scenario (or several, separated by commas) to run alone.
-#[allow(clippy::disallowed_methods, reason = "a convenience for whoever works on one scenario; tests have no configuration")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a convenience for whoever works on one scenario; tests have no configuration"
+)]
 fn wanted() -> Option<String> {
     std::env::var("ARO_SCENARIO").ok().filter(|name| !name.is_empty())
 }
@@ -51,7 +54,10 @@ async fn it_answers_every_call_as_a_real_kube_apiserver_does() -> Result<()> {
         eprintln!("{failure}\n");
     }
     let ran: Vec<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-    let stale: Vec<String> = known.unused(&ran).map(|known| format!("{} / {}: {}", known.scenario, known.step, known.path)).collect();
+    let stale: Vec<String> = known
+        .unused(&ran)
+        .map(|known| format!("{} / {}: {}", known.scenario, known.step, known.path))
+        .collect();
     for stale in &stale {
         eprintln!("differences.yaml lists what differs no more: {stale}");
     }
@@ -59,7 +65,15 @@ async fn it_answers_every_call_as_a_real_kube_apiserver_does() -> Result<()> {
     if wanted().is_some() {
         eprintln!("{}", trace.join("\n"));
     }
-    eprintln!("{calls} calls: {equal} equal, {listed} equal but for listed differences, {} different", failures.len());
-    ensure!(failures.is_empty() && stale.is_empty(), "{} steps differ, {} entries are stale", failures.len(), stale.len());
+    eprintln!(
+        "{calls} calls: {equal} equal, {listed} equal but for listed differences, {} different",
+        failures.len()
+    );
+    ensure!(
+        failures.is_empty() && stale.is_empty(),
+        "{} steps differ, {} entries are stale",
+        failures.len(),
+        stale.len()
+    );
     Ok(())
 }

@@ -45,7 +45,9 @@ pub(super) async fn run<H, S, B>(
     let (stream, service) = match shaken {
         Ok(Ok(shaken)) => shaken,
         Ok(Err(error)) => return tracing::debug!(%peer, %error, "a connection's handshake failed"),
-        Err(_) => return tracing::debug!(%peer, "a connection did not finish its handshake in time and was cut"),
+        Err(_) => {
+            return tracing::debug!(%peer, "a connection did not finish its handshake in time and was cut");
+        }
     };
     // Set by the first request.
     let spoke = CancellationToken::new();

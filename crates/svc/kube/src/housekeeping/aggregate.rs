@@ -28,7 +28,8 @@ pub(super) async fn settle(cluster: &Arc<Cluster>) -> Result<(), Status> {
 /// The rules of all roles it selects, each once, by name of the role.
 fn rules_of<'a>(role: &Value, roles: &'a [Value]) -> Vec<&'a Value> {
     let selectors = meta::get(role, &["aggregationRule", "clusterRoleSelectors"]).and_then(Value::as_array);
-    let selectors = selectors.into_iter().flatten().filter_map(|selector| LabelSelector::from_object(selector).ok());
+    let selectors =
+        selectors.into_iter().flatten().filter_map(|selector| LabelSelector::from_object(selector).ok());
     let mut rules: Vec<&Value> = Vec::new();
     for selector in selectors {
         let mut chosen: Vec<&Value> = roles

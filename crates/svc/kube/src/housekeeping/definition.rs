@@ -4,34 +4,21 @@ use std::sync::Arc;
 
 use aro_machinery::meta;
 use aro_machinery::status::Status;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{modify, owners};
 use crate::cluster::{Cluster, DEFINITIONS, rfc3339};
-use crate::rest::{DeleteOptions, delete_object};
-
-/// Holds a definition until its objects are gone.
-pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+use crate::rest::{CLEANUP, DeleteOptions, delete_object};
 
 pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
     let shelf = cluster.space.shelf(DEFINITIONS);
     let now = rfc3339(cluster.now());
-    let others: Vec<Value> = shelf
-        .all()
-        .iter()
-        .filter(|other| &*other.key != name)
-        .map(|other| other.value())
-        .collect();
+    let others: Vec<Value> =
+        shelf.all().iter().filter(|other| &*other.key != name).map(|other| other.value()).collect();
     let settled = |live: &Value| {
         let others: Vec<&Value> = others.iter().collect();
         let mut new = live.clone();
         new["status"] = aro_custom_types::definition::settle(live, &others, &now);
-        let held = meta::finalizers(live).any(|known| known == CLEANUP);
-        if !held && meta::deletion_timestamp(live).is_none() {
-            let mut finalizers: Vec<&str> = meta::finalizers(live).collect();
-            finalizers.push(CLEANUP);
-            meta::set(&mut new, &["metadata", "finalizers"], json!(finalizers));
-        }
         new
     };
     // Served first, announced then: whoever waits for `Established` may use it at once.
@@ -59,7 +46,8 @@ async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(),
     let types = cluster.types();
     let text = |path: &[&str]| meta::get(crd, path).and_then(Value::as_str).unwrap_or_default();
     let (group, plural) = (text(&["spec", "group"]), text(&["spec", "names", "plural"]));
-    let served = types.custom().find(|served| served.resource.gvk.group == group && served.resource.plural == plural);
+    let served =
+        types.custom().find(|served| served.resource.gvk.group == group && served.resource.plural == plural);
     let instances = cluster.space.shelf(&format!("{plural}.{group}"));
     if let Some(served) = served {
         cluster.waiting.for_definition(&instances.name, name);

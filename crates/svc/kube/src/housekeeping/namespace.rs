@@ -58,7 +58,8 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
     if left.is_empty() {
         return modify(cluster, &shelf, name, |live| {
             let finalizers = meta::get(live, &["spec", "finalizers"]).and_then(Value::as_array)?;
-            let kept: Vec<&Value> = finalizers.iter().filter(|finalizer| *finalizer != "kubernetes").collect();
+            let kept: Vec<&Value> =
+                finalizers.iter().filter(|finalizer| *finalizer != "kubernetes").collect();
             let mut new = live.clone();
             if kept.is_empty() {
                 meta::remove(&mut new, &["spec", "finalizers"]);
@@ -83,7 +84,10 @@ async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize,
     let mut done: HashSet<Box<str>> = HashSet::new();
     let mut left = Vec::new();
     for served in cluster.types().all() {
-        if !served.resource.namespaced || !served.resource.allows("delete") || !done.insert(served.shelf.clone()) {
+        if !served.resource.namespaced
+            || !served.resource.allows("delete")
+            || !done.insert(served.shelf.clone())
+        {
             continue;
         }
         let shelf = cluster.space.shelf_if_there(&served.shelf);
@@ -111,8 +115,10 @@ async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize,
 
 /// Tells why a namespace is still there.
 fn conditions(live: &Value, left: &[(String, usize, Vec<String>)], now: &str) -> Value {
-    let contents: Vec<String> =
-        left.iter().map(|(resource, count, _)| format!("{resource}. has {count} resource instances")).collect();
+    let contents: Vec<String> = left
+        .iter()
+        .map(|(resource, count, _)| format!("{resource}. has {count} resource instances"))
+        .collect();
     let mut by_finalizer: HashMap<&str, usize> = HashMap::new();
     for finalizer in left.iter().flat_map(|(.., finalizers)| finalizers) {
         *by_finalizer.entry(finalizer).or_default() += 1;
@@ -121,19 +127,41 @@ fn conditions(live: &Value, left: &[(String, usize, Vec<String>)], now: &str) ->
         by_finalizer.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
     finalizers.sort();
     let remaining = format!("Some resources are remaining: {}", contents.join(", "));
-    let waiting = format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
+    let waiting =
+        format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
     let wanted = [
-        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
-        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
-        ("NamespaceDeletionContentFailure", "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered".to_owned(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".to_owned(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        ),
         ("NamespaceContentRemaining", "True", "SomeResourcesRemain", remaining),
         if finalizers.is_empty() {
-            ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
+            (
+                "NamespaceFinalizersRemaining",
+                "False",
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished".to_owned(),
+            )
         } else {
             ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", waiting)
         },
     ];
-    let known = meta::get(live, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let known =
+        meta::get(live, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let make = |(kind, status, reason, message): (&str, &str, &str, String)| {
         let old = known.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind));
         let same = old.filter(|old| old.get("status").and_then(Value::as_str) == Some(status));

@@ -142,7 +142,8 @@ fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
     if Some(meta::uid(&found)) != owner.get("uid").and_then(Value::as_str) {
         return OwnerState::Gone;
     }
-    let waits = meta::deletion_timestamp(&found).is_some() && meta::finalizers(&found).any(|name| name == FOREGROUND);
+    let waits =
+        meta::deletion_timestamp(&found).is_some() && meta::finalizers(&found).any(|name| name == FOREGROUND);
     if waits { OwnerState::WaitsForOwned } else { OwnerState::Alive }
 }
 
@@ -182,14 +183,22 @@ pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str)
 }
 
 fn forget_owners(object: &mut Value, forget: impl Fn(&str) -> bool) {
-    let Some(list) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut) else { return };
+    let Some(list) = meta::get_mut(object, &["metadata", "ownerReferences"]).and_then(Value::as_array_mut)
+    else {
+        return;
+    };
     list.retain(|owner| !forget(owner.get("uid").and_then(Value::as_str).unwrap_or_default()));
     if list.is_empty() {
         meta::remove(object, &["metadata", "ownerReferences"]);
     }
 }
 
-async fn collect(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, object: &Value, waited_for: bool) -> Result<(), Status> {
+async fn collect(
+    cluster: &Arc<Cluster>,
+    shelf: &Arc<Shelf>,
+    object: &Value,
+    waited_for: bool,
+) -> Result<(), Status> {
     if meta::deletion_timestamp(object).is_some() {
         return Ok(());
     }

@@ -19,11 +19,17 @@ pub enum Chore {
     /// A namespace was written or removed.
     Namespace(Box<str>),
     /// An object names owners.
-    Owned { shelf: Arc<Shelf>, key: Box<str> },
+    Owned {
+        shelf: Arc<Shelf>,
+        key: Box<str>,
+    },
     /// An object is gone that others may name as their owner.
     OwnerGone(Arc<Stored>),
     /// An object is marked for deletion.
-    Terminating { shelf: Arc<Shelf>, key: Box<str> },
+    Terminating {
+        shelf: Arc<Shelf>,
+        key: Box<str>,
+    },
     SigningRequest(Box<str>),
     AggregateRoles,
 }

@@ -68,8 +68,10 @@ pub fn compress(answer: Answer, accept_encoding: Option<&str>) -> Answer {
     let (mut parts, body) = answer.into_parts();
     let body = match body {
         Body::Full(bytes) if bytes.len() >= WORTH_COMPRESSING => {
-            let mut encoder =
-                flate2::write::GzEncoder::new(Vec::with_capacity(bytes.len() / 8), flate2::Compression::new(1));
+            let mut encoder = flate2::write::GzEncoder::new(
+                Vec::with_capacity(bytes.len() / 8),
+                flate2::Compression::new(1),
+            );
             match encoder.write_all(&bytes).and_then(|()| encoder.finish()) {
                 Ok(small) => {
                     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

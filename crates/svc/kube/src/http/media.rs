@@ -23,7 +23,14 @@ pub const TYPES: &str = "application/json, application/yaml, application/vnd.kub
 pub fn names_known_type(header: Option<&str>) -> bool {
     header.unwrap_or_default().split(',').any(|range| {
         let media = range.split(';').next().unwrap_or_default().trim();
-        ["*/*", "application/*", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"].contains(&media)
+        [
+            "*/*",
+            "application/*",
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ]
+        .contains(&media)
     })
 }
 
@@ -39,7 +46,9 @@ pub fn accepted(header: Option<&str>) -> Option<Accepted> {
         for part in parts {
             match part.split_once('=') {
                 Some(("as", "Table")) => shape = Shape::Table,
-                Some(("as", "PartialObjectMetadata" | "PartialObjectMetadataList")) => shape = Shape::Metadata,
+                Some(("as", "PartialObjectMetadata" | "PartialObjectMetadataList")) => {
+                    shape = Shape::Metadata
+                }
                 Some(("as", "APIGroupDiscoveryList")) => known = false,
                 Some(("v", version)) if version != "v1" => known = false,
                 Some(("g", group)) if group != "meta.k8s.io" => known = false,
@@ -57,7 +66,10 @@ pub fn accepted(header: Option<&str>) -> Option<Accepted> {
 /// Whether aggregated discovery is wanted, before plain documents.
 pub fn wants_aggregated(header: Option<&str>) -> bool {
     for range in header.unwrap_or_default().split(',') {
-        if range.contains("as=APIGroupDiscoveryList") && range.contains("v=v2") && !range.contains("v=v2beta1") {
+        if range.contains("as=APIGroupDiscoveryList")
+            && range.contains("v=v2")
+            && !range.contains("v=v2beta1")
+        {
             return true;
         }
         if matches!(range.trim(), "application/json" | "*/*") {

@@ -13,12 +13,19 @@ pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 impl<'a> Query<'a> {
     pub fn parse(query: Option<&'a str>) -> Self {
         let parts = query.unwrap_or_default().split('&').filter(|part| !part.is_empty());
-        Self(parts.map(|part| part.split_once('=').unwrap_or((part, ""))).map(|(k, v)| (decode(k), decode(v))).collect())
+        Self(
+            parts
+                .map(|part| part.split_once('=').unwrap_or((part, "")))
+                .map(|(k, v)| (decode(k), decode(v)))
+                .collect(),
+        )
     }
 
     /// The same, borrowing nothing.
     pub fn into_owned(self) -> Query<'static> {
-        let own = |(name, value): (Cow<'a, str>, Cow<'a, str>)| (name.into_owned().into(), value.into_owned().into());
+        let own = |(name, value): (Cow<'a, str>, Cow<'a, str>)| {
+            (name.into_owned().into(), value.into_owned().into())
+        };
         Query(self.0.into_iter().map(own).collect())
     }
 
@@ -33,7 +40,11 @@ impl<'a> Query<'a> {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value).filter(|value| !value.is_empty())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| &**value)
+            .filter(|value| !value.is_empty())
     }
 
     pub fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
@@ -42,9 +53,10 @@ impl<'a> Query<'a> {
 
     /// As Go's `strconv.ParseBool`, and present without a value is true.
     pub fn flag(&self, name: &str) -> bool {
-        self.0.iter().find(|(known, _)| known == name).is_some_and(|(_, value)| {
-            !matches!(&**value, "0" | "f" | "F" | "false" | "FALSE" | "False")
-        })
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .is_some_and(|(_, value)| !matches!(&**value, "0" | "f" | "F" | "false" | "FALSE" | "False"))
     }
 
     pub fn number(&self, name: &str) -> Result<Option<u64>, Status> {
@@ -57,9 +69,7 @@ impl<'a> Query<'a> {
 
     pub fn labels(&self) -> Result<LabelSelector, Status> {
         let text = self.get("labelSelector").unwrap_or_default();
-        LabelSelector::parse(text).map_err(|problem| {
-            Status::bad_request(problem)
-        })
+        LabelSelector::parse(text).map_err(|problem| Status::bad_request(problem))
     }
 
     pub fn fields(&self) -> Result<FieldSelector, Status> {

@@ -100,7 +100,10 @@ mod tests {
         match Target::parse(path) {
             Target::NonResource(path) => format!("non {path}"),
             Target::Resource(r) => {
-                format!("{}|{}|{}|{}|{}|{}", r.group, r.version, r.namespace, r.resource, r.name, r.subresource)
+                format!(
+                    "{}|{}|{}|{}|{}|{}",
+                    r.group, r.version, r.namespace, r.resource, r.name, r.subresource
+                )
             }
         }
     }

@@ -15,12 +15,18 @@ use super::tokens;
 use super::user::{AUTHENTICATED, UNAUTHENTICATED, User};
 use crate::cluster::Cluster;
 
-/// Finds out who sent a request: a bearer token wins over the connection's certificate; neither is anonymous.
-pub fn authenticate(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, headers: &HeaderMap) -> Result<Arc<User>, Status> {
+/// Finds out who sent a request: the connection's certificate wins over a bearer token; neither is anonymous.
+pub fn authenticate(
+    cluster: &Arc<Cluster>,
+    peer: Option<&Arc<User>>,
+    headers: &HeaderMap,
+) -> Result<Arc<User>, Status> {
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(bearer);
-    let user = match (token, peer) {
-        (Some(token), _) => of_token(cluster, token).map(Arc::new).ok_or_else(|| Status::unauthorized("Unauthorized"))?,
-        (None, Some(peer)) => peer.clone(),
+    let user = match (peer, token) {
+        (Some(peer), _) => peer.clone(),
+        (None, Some(token)) => {
+            of_token(cluster, token).map(Arc::new).ok_or_else(|| Status::unauthorized("Unauthorized"))?
+        }
         (None, None) => Arc::new(User::anonymous()),
     };
     impersonate(cluster, user, headers)
@@ -51,23 +57,31 @@ fn of_bootstrap_token(cluster: &Arc<Cluster>, token: &str) -> Option<User> {
     }
     let stored = cluster.space.shelf("secrets").get(&format!("kube-system/bootstrap-token-{id}"))?;
     let object = stored.value();
-    if object.get("type").and_then(Value::as_str) != Some("bootstrap.kubernetes.io/token") || meta::deletion_timestamp(&object).is_some() {
+    if object.get("type").and_then(Value::as_str) != Some("bootstrap.kubernetes.io/token")
+        || meta::deletion_timestamp(&object).is_some()
+    {
         return None;
     }
     let datum = |name: &str| {
         let encoded = meta::get(&object, &["data", name]).and_then(Value::as_str)?;
         String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
     };
-    let same = datum("token-secret").is_some_and(|known| constant_time_eq(known.as_bytes(), secret.as_bytes()));
+    let same =
+        datum("token-secret").is_some_and(|known| constant_time_eq(known.as_bytes(), secret.as_bytes()));
     let valid = same
         && datum("token-id").as_deref() == Some(id)
         && datum("usage-bootstrap-authentication").as_deref() == Some("true")
-        && datum("expiration").is_none_or(|until| until.parse().is_ok_and(|until: aro_base::Timestamp| until > cluster.now()));
+        && datum("expiration")
+            .is_none_or(|until| until.parse().is_ok_and(|until: aro_base::Timestamp| until > cluster.now()));
     if !valid {
         return None;
     }
     let extra = datum("auth-extra-groups").unwrap_or_default();
-    let extra = extra.split(',').map(str::trim).filter(|group| group.starts_with("system:bootstrappers:")).map(str::to_owned);
+    let extra = extra
+        .split(',')
+        .map(str::trim)
+        .filter(|group| group.starts_with("system:bootstrappers:"))
+        .map(str::to_owned);
     let groups = std::iter::once("system:bootstrappers".to_owned()).chain(extra.collect::<Vec<_>>());
     Some(User::authenticated(format!("system:bootstrap:{id}"), groups))
 }
@@ -98,10 +112,21 @@ fn impersonate(cluster: &Arc<Cluster>, user: Arc<User>, headers: &HeaderMap) -> 
         if groups.is_empty() && uid.is_empty() && extra.is_empty() {
             return Ok(user);
         }
-        return Err(Status::internal("requested impersonation of groups, a uid or extra fields without a user"));
+        return Err(Status::bad_request(
+            "requested impersonation of groups, a uid or extra fields without a user",
+        ));
     }
     let may = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| {
-        let asked = Attributes { verb: "impersonate", group, version: "v1", resource, subresource, namespace, name, path: "" };
+        let asked = Attributes {
+            verb: "impersonate",
+            group,
+            version: "v1",
+            resource,
+            subresource,
+            namespace,
+            name,
+            path: "",
+        };
         let decision = authorize(cluster, &user, &asked);
         if decision.allowed { Ok(()) } else { Err(crate::server::forbidden(&user, &asked, &decision.reason)) }
     };

@@ -96,7 +96,8 @@ fn parse(place: usize, object: &Value) -> Parsed {
         let rules = object.get("rules").cloned().unwrap_or_default();
         return Parsed::Role(Arc::new(serde_json::from_value(rules).unwrap_or_default()));
     }
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let subjects = object.get("subjects").and_then(Value::as_array).into_iter().flatten();
     let subjects = subjects.map(|subject| match text(subject, "kind").as_str() {
         "Group" => Subject { kind: SubjectKind::Group, name: text(subject, "name") },
@@ -170,12 +171,19 @@ impl Compiled {
     }
 
     /// Bindings that concern a user in a namespace, each with the subject that matched.
-    fn bindings<'a>(&'a self, user: &'a User, namespace: &'a str) -> impl Iterator<Item = (&'a Arc<Binding>, Subject)> {
-        let groups = user.groups.iter().map(|group| Subject { kind: SubjectKind::Group, name: group.clone() });
-        let subjects = std::iter::once(Subject { kind: SubjectKind::User, name: user.name.clone() }).chain(groups);
+    fn bindings<'a>(
+        &'a self,
+        user: &'a User,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<Binding>, Subject)> {
+        let groups =
+            user.groups.iter().map(|group| Subject { kind: SubjectKind::Group, name: group.clone() });
+        let subjects =
+            std::iter::once(Subject { kind: SubjectKind::User, name: user.name.clone() }).chain(groups);
         subjects.flat_map(move |subject| {
             let found = self.by_subject.get(&subject).into_iter().flatten();
-            let here = move |binding: &&Arc<Binding>| binding.namespace.is_empty() || binding.namespace == namespace;
+            let here =
+                move |binding: &&Arc<Binding>| binding.namespace.is_empty() || binding.namespace == namespace;
             found.filter(here).map(move |binding| (binding, subject.clone()))
         })
     }
@@ -241,7 +249,12 @@ pub fn rules_of(cluster: &Arc<Cluster>, user: &User, namespace: &str) -> Vec<Rul
 }
 
 /// The rules of a role, by reference.
-pub fn rules_of_role(cluster: &Arc<Cluster>, kind: &str, namespace: &str, name: &str) -> Option<Arc<Vec<Rule>>> {
+pub fn rules_of_role(
+    cluster: &Arc<Cluster>,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Option<Arc<Vec<Rule>>> {
     let compiled = cluster.roles.compiled(cluster);
     let key = if kind == "ClusterRole" { name.to_owned() } else { format!("{namespace}/{name}") };
     compiled.roles.get(&key).cloned()

@@ -15,7 +15,10 @@ pub fn check(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Sta
     let plural = call.served.resource.plural.as_str();
     match plural {
         "roles" | "clusterroles" => {
-            let unchanged = old.is_some_and(|old| old.get("rules") == object.get("rules") && old.get("aggregationRule") == object.get("aggregationRule"));
+            let unchanged = old.is_some_and(|old| {
+                old.get("rules") == object.get("rules")
+                    && old.get("aggregationRule") == object.get("aggregationRule")
+            });
             if unchanged || may(call, "escalate", plural, meta::name(object)) {
                 return Ok(());
             }
@@ -30,13 +33,18 @@ pub fn check(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Sta
             grant(call, object, &wanted)
         }
         "rolebindings" | "clusterrolebindings" => {
-            let unchanged = old.is_some_and(|old| old.get("subjects") == object.get("subjects") && old.get("roleRef") == object.get("roleRef"));
-            let text = |name: &str| meta::get(object, &["roleRef", name]).and_then(Value::as_str).unwrap_or_default();
+            let unchanged = old.is_some_and(|old| {
+                old.get("subjects") == object.get("subjects") && old.get("roleRef") == object.get("roleRef")
+            });
+            let text = |name: &str| {
+                meta::get(object, &["roleRef", name]).and_then(Value::as_str).unwrap_or_default()
+            };
             let resource = if text("kind") == "ClusterRole" { "clusterroles" } else { "roles" };
             if unchanged || may(call, "bind", resource, text("name")) {
                 return Ok(());
             }
-            let Some(rules) = rules_of_role(&call.cluster, text("kind"), &call.namespace, text("name")) else {
+            let Some(rules) = rules_of_role(&call.cluster, text("kind"), &call.namespace, text("name"))
+            else {
                 let resource = aro_machinery::GroupResource::new(GROUP, resource.trim_end_matches('s'));
                 return Err(Status::not_found(&resource, text("name")));
             };
@@ -47,7 +55,15 @@ pub fn check(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Sta
 }
 
 fn may(call: &Call, verb: &str, resource: &str, name: &str) -> bool {
-    let asked = Attributes { verb, group: GROUP, version: "v1", resource, namespace: &call.namespace, name, ..Attributes::default() };
+    let asked = Attributes {
+        verb,
+        group: GROUP,
+        version: "v1",
+        resource,
+        namespace: &call.namespace,
+        name,
+        ..Attributes::default()
+    };
     authorize(&call.cluster, &call.user, &asked).allowed
 }
 

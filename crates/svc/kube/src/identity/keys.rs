@@ -37,7 +37,8 @@ pub enum KeysError {
 impl Keys {
     pub fn generate(cluster: &str, now: Timestamp) -> Result<Self, KeysError> {
         let validity = Validity::from_now(now, AUTHORITY);
-        let authority = Authority::generate(&format!("{cluster} kubernetes"), validity).map_err(KeysError::Make)?;
+        let authority =
+            Authority::generate(&format!("{cluster} kubernetes"), validity).map_err(KeysError::Make)?;
         // Only a key: the certificate around it is thrown away.
         let signing = Authority::generate("service-accounts", validity).map_err(KeysError::Make)?;
         Ok(Self { authority, service_account_key: signing.key() })
@@ -61,7 +62,8 @@ impl Keys {
 
     /// The certificate its API server shows.
     pub fn serving(&self, names: Vec<String>, now: Timestamp) -> Result<Issued, KeysError> {
-        let addresses = vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into(), [10, 0, 0, 1].into()];
+        let addresses =
+            vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into(), [10, 0, 0, 1].into()];
         let leaf = Leaf {
             subject: Subject::new("kube-apiserver", [""; 0]),
             dns_names: names,
@@ -79,7 +81,8 @@ impl Keys {
 
     pub fn client(&self, subject: Subject, now: Timestamp) -> Result<Issued, KeysError> {
         let validity = Validity::from_now(now, LEAF);
-        let leaf = Leaf { subject, dns_names: Vec::new(), addresses: Vec::new(), usage: Usage::Client, validity };
+        let leaf =
+            Leaf { subject, dns_names: Vec::new(), addresses: Vec::new(), usage: Usage::Client, validity };
         self.authority.issue(&leaf).map_err(KeysError::Make)
     }
 }

@@ -25,6 +25,12 @@ pub async fn handle(mut call: Call) -> Result<Answer, Status> {
     if !review.get("metadata").is_some_and(Value::is_object) {
         review["metadata"] = json!({});
     }
+    if call.served.resource.namespaced {
+        meta::set(&mut review, &["metadata", "namespace"], json!(call.namespace));
+    }
+    // The answer is not the caller's.
+    meta::remove(&mut review, &["status"]);
+    call.track(None, &mut review);
     let status = match call.served.resource.gvk.kind.as_str() {
         "TokenReview" => token(&call, &mut review)?,
         "SelfSubjectReview" => {
@@ -32,10 +38,10 @@ pub async fn handle(mut call: Call) -> Result<Answer, Status> {
             json!({"userInfo": user_info(&call.user)})
         }
         "SelfSubjectAccessReview" => access(&call, &review, &call.user.clone(), "")?,
-        "SubjectAccessReview" => access(&call, &review, &subject(&call, &review)?, "")?,
+        "SubjectAccessReview" => access(&call, &review, &subject(&review)?, "")?,
         "LocalSubjectAccessReview" => {
             let namespace = call.namespace.clone();
-            access(&call, &review, &subject(&call, &review)?, &namespace)?
+            access(&call, &review, &subject(&review)?, &namespace)?
         }
         "SelfSubjectRulesReview" => rules(&call, &review)?,
         _ => return Err(crate::rest::method_not_allowed()),
@@ -44,8 +50,10 @@ pub async fn handle(mut call: Call) -> Result<Answer, Status> {
     Ok(answer::json(201, &review))
 }
 
-fn invalid(call: &Call, error: FieldError) -> Status {
-    Status::invalid(&call.served.resource.group_kind(), "", &[error])
+/// Upstream does not say what kind of review it is, either.
+fn invalid(error: FieldError) -> Status {
+    let kind = aro_machinery::GroupKind { group: "authorization.k8s.io".to_owned(), kind: String::new() };
+    Status::invalid(&kind, "", &[error])
 }
 
 fn user_info(user: &User) -> Value {
@@ -73,19 +81,23 @@ fn token(call: &Call, review: &mut Value) -> Result<Value, Status> {
     let found = found.or_else(|problem| authenticate::of_token(&call.cluster, &token).ok_or(problem));
     Ok(match found {
         Ok(user) => json!({"authenticated": true, "user": user_info(&user), "audiences": asked}),
-        Err(_) => json!({"user": {}, "error": "[invalid bearer token, token lookup failed]"}),
+        Err(_) => json!({"user": {}, "error": "invalid bearer token"}),
     })
 }
 
 /// Whom a review is about.
-fn subject(call: &Call, review: &Value) -> Result<User, Status> {
-    let text = |name: &str| meta::get(review, &["spec", name]).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let groups = meta::get(review, &["spec", "groups"]).and_then(Value::as_array).cloned().unwrap_or_default();
+fn subject(review: &Value) -> Result<User, Status> {
+    let text = |name: &str| {
+        meta::get(review, &["spec", name]).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let groups =
+        meta::get(review, &["spec", "groups"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let groups: Vec<String> = groups.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let user = User { name: text("user"), uid: text("uid"), groups, extra: std::collections::BTreeMap::new() };
+    let user =
+        User { name: text("user"), uid: text("uid"), groups, extra: std::collections::BTreeMap::new() };
     if user.name.is_empty() && user.groups.is_empty() {
         let error = FieldError::invalid("spec.user", "", "at least one of user or group must be specified");
-        return Err(invalid(call, error));
+        return Err(invalid(error));
     }
     Ok(user)
 }
@@ -99,16 +111,25 @@ fn access(call: &Call, review: &Value, user: &User, namespace: &str) -> Result<V
     let asked = match (resource, path) {
         (Some(_), Some(_)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
-            return Err(invalid(call, FieldError::invalid("spec.nonResourceAttributes", path.cloned().unwrap_or_default(), detail)));
+            return Err(invalid(FieldError::invalid(
+                "spec.nonResourceAttributes",
+                path.cloned().unwrap_or_default(),
+                detail,
+            )));
         }
         (None, None) => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            return Err(invalid(call, FieldError::invalid("spec.resourceAttributes", Value::Null, detail)));
+            return Err(invalid(FieldError::invalid("spec.resourceAttributes", Value::Null, detail)));
         }
-        (None, Some(path)) => Attributes { verb: text(path, "verb"), path: text(path, "path"), ..Attributes::default() },
+        (None, Some(path)) => {
+            Attributes { verb: text(path, "verb"), path: text(path, "path"), ..Attributes::default() }
+        }
         (Some(resource), None) => {
             if !namespace.is_empty() && text(resource, "namespace") != namespace {
-                let message = format!("spec.resourceAttributes.namespace: Invalid value: {:?}: must match metadata.namespace", text(resource, "namespace"));
+                let message = format!(
+                    "spec.resourceAttributes.namespace: Invalid value: {:?}: must match metadata.namespace",
+                    text(resource, "namespace")
+                );
                 return Err(Status::bad_request(message));
             }
             Attributes {
@@ -139,7 +160,8 @@ fn rules(call: &Call, review: &Value) -> Result<Value, Status> {
     let (mut resources, mut paths) = (Vec::new(), Vec::new());
     for rule in rules_of(&call.cluster, &call.user, namespace) {
         if !rule.resources.is_empty() {
-            let mut shown = json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
+            let mut shown =
+                json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
             if !rule.resource_names.is_empty() {
                 shown["resourceNames"] = json!(rule.resource_names);
             }

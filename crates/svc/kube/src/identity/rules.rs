@@ -76,20 +76,28 @@ impl Rule {
         match *piece {
             Piece::Path { verb, path } => {
                 has(&self.verbs, verb)
-                    && self.paths.iter().any(|known| known == path || (known.ends_with('*') && path_matches(known, path)))
+                    && self
+                        .paths
+                        .iter()
+                        .any(|known| known == path || (known.ends_with('*') && path_matches(known, path)))
             }
             Piece::Resource { verb, group, resource, name } => {
                 let covers_resource = |known: &String| {
                     known == "*"
                         || known == resource
-                        || known.strip_prefix("*/").is_some_and(|sub| resource.split_once('/').is_some_and(|(_, own)| own == sub))
+                        || known
+                            .strip_prefix("*/")
+                            .is_some_and(|sub| resource.split_once('/').is_some_and(|(_, own)| own == sub))
                 };
                 has(&self.verbs, verb)
                     && has(&self.api_groups, group)
                     && self.resources.iter().any(covers_resource)
                     && match name {
                         None => self.resource_names.is_empty(),
-                        Some(name) => self.resource_names.is_empty() || self.resource_names.iter().any(|known| known == name),
+                        Some(name) => {
+                            self.resource_names.is_empty()
+                                || self.resource_names.iter().any(|known| known == name)
+                        }
                     }
             }
         }
@@ -153,7 +161,13 @@ mod tests {
 
     fn rule(verbs: &[&str], groups: &[&str], resources: &[&str], names: &[&str]) -> Rule {
         let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Rule { verbs: own(verbs), api_groups: own(groups), resources: own(resources), resource_names: own(names), paths: Vec::new() }
+        Rule {
+            verbs: own(verbs),
+            api_groups: own(groups),
+            resources: own(resources),
+            resource_names: own(names),
+            paths: Vec::new(),
+        }
     }
 
     fn ask<'a>(verb: &'a str, resource: &'a str, subresource: &'a str, name: &'a str) -> Attributes<'a> {
@@ -176,7 +190,11 @@ mod tests {
 
     #[test]
     fn paths_match_by_prefix_only_with_a_star() {
-        let rule = Rule { verbs: vec!["get".into()], paths: vec!["/healthz".into(), "/api/*".into()], ..Rule::default() };
+        let rule = Rule {
+            verbs: vec!["get".into()],
+            paths: vec!["/healthz".into(), "/api/*".into()],
+            ..Rule::default()
+        };
         let ask = |path| rule.allows(&Attributes { verb: "get", path, ..Attributes::default() });
         assert!(ask("/healthz") && ask("/api/v1"));
         assert!(!ask("/healthz/ping") && !ask("/apis"));
@@ -187,7 +205,10 @@ mod tests {
         let held = [rule(&["get"], &[""], &["pods"], &[])];
         assert!(not_held(&held, &held).is_empty());
         let wanted = [rule(&["get", "list", "watch"], &[""], &["pods"], &[])];
-        assert_eq!(not_held(&held, &wanted), [r#"{APIGroups:[""], Resources:["pods"], Verbs:["list" "watch"]}"#]);
+        assert_eq!(
+            not_held(&held, &wanted),
+            [r#"{APIGroups:[""], Resources:["pods"], Verbs:["list" "watch"]}"#]
+        );
         assert!(not_held(&[rule(&["*"], &["*"], &["*"], &[])], &wanted).is_empty());
     }
 }

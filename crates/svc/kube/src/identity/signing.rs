@@ -36,7 +36,14 @@ pub fn check(call: &Call, object: &Value) -> Result<(), Status> {
     let domain = signer.split('/').next().unwrap_or(signer);
     let wildcard = format!("{domain}/*");
     let may = |name: &str| {
-        let asked = Attributes { verb, group: "certificates.k8s.io", version: "v1", resource: "signers", name, ..Attributes::default() };
+        let asked = Attributes {
+            verb,
+            group: "certificates.k8s.io",
+            version: "v1",
+            resource: "signers",
+            name,
+            ..Attributes::default()
+        };
         authorize(&call.cluster, &call.user, &asked).allowed
     };
     if may(signer) || may(&wildcard) {
@@ -48,7 +55,10 @@ pub fn check(call: &Call, object: &Value) -> Result<(), Status> {
 
 fn condition<'a>(csr: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = meta::get(csr, &["status", "conditions"]).and_then(Value::as_array);
-    conditions.into_iter().flatten().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
+    conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
 }
 
 /// What is to be done about a request now.
@@ -65,7 +75,8 @@ pub async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
     let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
     let csr = stored.value();
     let text = |path: &[&str]| meta::get(&csr, path).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let pem = STANDARD.decode(text(&["spec", "request"])).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let pem =
+        STANDARD.decode(text(&["spec", "request"])).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let Some(Ok(request)) = pem.map(|pem| SigningRequest::parse(&pem)) else { return Ok(()) };
     match decide(cluster, &csr, &request) {
         Act::Nothing => Ok(()),
@@ -82,8 +93,10 @@ pub async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
             modify(cluster, &shelf, name, |live| add_condition(live, "Failed", &failed)).await
         }
         Act::Sign(usage) => {
-            let asked = meta::get(&csr, &["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or(YEAR);
-            let validity = Validity::from_now(cluster.now(), SignedDuration::from_secs(asked.clamp(600, YEAR)));
+            let asked =
+                meta::get(&csr, &["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or(YEAR);
+            let validity =
+                Validity::from_now(cluster.now(), SignedDuration::from_secs(asked.clamp(600, YEAR)));
             let signed = cluster.keys.authority.sign(&request, usage, validity);
             let certificate = signed.map_err(|error| Status::internal(chain(&error)))?;
             modify(cluster, &shelf, name, |live| {
@@ -100,7 +113,8 @@ fn add_condition(live: &Value, kind: &str, wanted: &Value) -> Option<Value> {
     if condition(live, kind).is_some() {
         return None;
     }
-    let mut conditions = meta::get(live, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut conditions =
+        meta::get(live, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
     conditions.push(wanted.clone());
     let mut new = live.clone();
     meta::set(&mut new, &["status", "conditions"], json!(conditions));
@@ -109,7 +123,9 @@ fn add_condition(live: &Value, kind: &str, wanted: &Value) -> Option<Value> {
 
 fn decide(cluster: &Arc<Cluster>, csr: &Value, request: &SigningRequest) -> Act {
     let signer = meta::get(csr, &["spec", "signerName"]).and_then(Value::as_str).unwrap_or_default();
-    let signed = meta::get(csr, &["status", "certificate"]).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let signed = meta::get(csr, &["status", "certificate"])
+        .and_then(Value::as_str)
+        .is_some_and(|text| !text.is_empty());
     if signed || condition(csr, "Denied").is_some() || condition(csr, "Failed").is_some() {
         return Act::Nothing;
     }
@@ -137,10 +153,12 @@ fn decide(cluster: &Arc<Cluster>, csr: &Value, request: &SigningRequest) -> Act 
 
 /// A node may get its first certificate, and renew its own, if roles say so.
 fn approves_node(cluster: &Arc<Cluster>, csr: &Value, request: &SigningRequest) -> Act {
-    let text = |name: &str| meta::get(csr, &["spec", name]).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |name: &str| meta::get(csr, &["spec", name]).and_then(Value::as_str).unwrap_or_default().to_owned();
     let groups = meta::get(csr, &["spec", "groups"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let groups = groups.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let user = User { name: text("username"), uid: text("uid"), groups, extra: std::collections::BTreeMap::new() };
+    let user =
+        User { name: text("username"), uid: text("uid"), groups, extra: std::collections::BTreeMap::new() };
     let may = |subresource: &str| {
         let asked = Attributes {
             verb: "create",
@@ -168,7 +186,8 @@ fn client_problem(usages: &[&str]) -> Option<String> {
 }
 
 fn is_node(request: &SigningRequest) -> bool {
-    request.subject.organizations == ["system:nodes"] && request.subject.common_name.starts_with("system:node:")
+    request.subject.organizations == ["system:nodes"]
+        && request.subject.common_name.starts_with("system:node:")
 }
 
 fn kubelet_client_problem(request: &SigningRequest, usages: &[&str]) -> Option<String> {
@@ -180,7 +199,8 @@ fn kubelet_client_problem(request: &SigningRequest, usages: &[&str]) -> Option<S
     }
     let known = ["client auth", "digital signature", "key encipherment"];
     let fine = usages.contains(&"client auth") && usages.iter().all(|usage| known.contains(usage));
-    (!fine).then(|| "usages did not match kubernetes.io/kube-apiserver-client-kubelet requirements".to_owned())
+    (!fine)
+        .then(|| "usages did not match kubernetes.io/kube-apiserver-client-kubelet requirements".to_owned())
 }
 
 fn kubelet_serving_problem(request: &SigningRequest, usages: &[&str]) -> Option<String> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use aro_base::{Secret, SignedDuration, Timestamp};
 use aro_machinery::meta;
 use aro_machinery::status::{FieldError, Status};
-use quick_cache::sync::Cache;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -80,7 +80,8 @@ impl Signer {
         let public = aro_pki::public_key(key).map_err(|error| error.to_string())?;
         let unreadable = |error: jsonwebtoken::errors::Error| error.to_string();
         // An uncompressed point: a mark and two coordinates of 32 bytes.
-        let (x, y) = public.point.get(1..).and_then(|point| point.split_at_checked(32)).ok_or("no point of P-256")?;
+        let (x, y) =
+            public.point.get(1..).and_then(|point| point.split_at_checked(32)).ok_or("no point of P-256")?;
         let key_id = URL_SAFE_NO_PAD.encode(public.fingerprint);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
         Ok(Self {
@@ -144,7 +145,12 @@ fn still_good(cluster: &Arc<Cluster>, claims: &Claims) -> Result<User, String> {
             Some(_) => Ok(()),
         }
     };
-    there("serviceaccounts", &format!("{namespace}/{}", bound.serviceaccount.name), &bound.serviceaccount, "serviceaccounts")?;
+    there(
+        "serviceaccounts",
+        &format!("{namespace}/{}", bound.serviceaccount.name),
+        &bound.serviceaccount,
+        "serviceaccounts",
+    )?;
     if let Some(pod) = &bound.pod {
         there("pods", &format!("{namespace}/{}", pod.name), pod, "pods")?;
     }
@@ -158,7 +164,8 @@ fn still_good(cluster: &Arc<Cluster>, claims: &Claims) -> Result<User, String> {
     let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     let mut user = User::authenticated(format!("system:serviceaccount:{namespace}:{}", account.name), groups);
     user.uid.clone_from(&account.uid);
-    user.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![format!("JTI={}", claims.jti)]);
+    user.extra
+        .insert("authentication.kubernetes.io/credential-id".to_owned(), vec![format!("JTI={}", claims.jti)]);
     for (key, named) in [("pod", &bound.pod), ("node", &bound.node)] {
         if let Some(named) = named {
             user.extra.insert(format!("authentication.kubernetes.io/{key}-name"), vec![named.name.clone()]);
@@ -179,16 +186,28 @@ pub async fn request(mut call: Call) -> Result<Answer, Status> {
     let asked = meta::get(&review, &["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or(DEFAULT);
     let mut errors = Vec::new();
     if asked < SHORTEST {
-        errors.push(FieldError::invalid("spec.expirationSeconds", asked, "may not specify a duration less than 10 minutes"));
+        errors.push(FieldError::invalid(
+            "spec.expirationSeconds",
+            asked,
+            "may not specify a duration less than 10 minutes",
+        ));
     }
     if asked > LONGEST {
-        errors.push(FieldError::invalid("spec.expirationSeconds", asked, "may not specify a duration larger than 2^32 seconds"));
+        errors.push(FieldError::invalid(
+            "spec.expirationSeconds",
+            asked,
+            "may not specify a duration larger than 2^32 seconds",
+        ));
     }
     if !errors.is_empty() {
-        let kind = aro_machinery::GroupKind { group: "authentication.k8s.io".to_owned(), kind: "TokenRequest".to_owned() };
+        let kind = aro_machinery::GroupKind {
+            group: "authentication.k8s.io".to_owned(),
+            kind: "TokenRequest".to_owned(),
+        };
         return Err(Status::invalid(&kind, "", &errors));
     }
-    let audiences = meta::get(&review, &["spec", "audiences"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let audiences =
+        meta::get(&review, &["spec", "audiences"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut audiences: Vec<String> = audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     if audiences.is_empty() {
         audiences.push(ISSUER.to_owned());
@@ -229,7 +248,9 @@ pub async fn request(mut call: Call) -> Result<Answer, Status> {
 
 /// Binds a token to an object: it is worth nothing once that is gone.
 fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
-    let Some(reference) = meta::get(review, &["spec", "boundObjectRef"]).filter(|reference| reference.is_object()) else {
+    let Some(reference) =
+        meta::get(review, &["spec", "boundObjectRef"]).filter(|reference| reference.is_object())
+    else {
         return Ok(());
     };
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -239,7 +260,10 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
         "Secret" => ("secrets", format!("{}/{name}", call.namespace)),
         "Node" => ("nodes", name.to_owned()),
         _ => {
-            let message = format!("cannot bind token for serviceaccount to object of type {}/{kind}", text("apiVersion"));
+            let message = format!(
+                "cannot bind token for serviceaccount to object of type {}/{kind}",
+                text("apiVersion")
+            );
             return Err(Status::bad_request(message));
         }
     };
@@ -248,20 +272,28 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
     };
     let uid = text("uid");
     if !uid.is_empty() && uid != meta::uid(&object) {
-        let why = format!("the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated");
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
         return Err(Status::conflict(&call.resource_name(), &call.name, why));
     }
     let named = Named { name: name.to_owned(), uid: meta::uid(&object).to_owned() };
     match kind {
         "Pod" => {
-            let own = meta::get(&object, &["spec", "serviceAccountName"]).and_then(Value::as_str).unwrap_or_default();
+            let own = meta::get(&object, &["spec", "serviceAccountName"])
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             if own != call.name {
-                let why = format!("cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.", call.name);
+                let why = format!(
+                    "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+                    call.name
+                );
                 return Err(Status::bad_request(why));
             }
             let node = meta::get(&object, &["spec", "nodeName"]).and_then(Value::as_str).unwrap_or_default();
             let node = call.cluster.space.shelf("nodes").get(node).map(|node| node.value());
-            bound.node = node.map(|node| Named { name: meta::name(&node).to_owned(), uid: meta::uid(&node).to_owned() });
+            bound.node = node
+                .map(|node| Named { name: meta::name(&node).to_owned(), uid: meta::uid(&node).to_owned() });
             bound.pod = Some(named);
         }
         "Secret" => bound.secret = Some(named),
@@ -271,10 +303,13 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
 }
 
 pub fn openid_configuration(_cluster: &Arc<Cluster>) -> Answer {
-    answer::json(200, &json!({
-        "issuer": ISSUER, "jwks_uri": format!("{ISSUER}/openid/v1/jwks"), "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"],
-    }))
+    answer::json(
+        200,
+        &json!({
+            "issuer": ISSUER, "jwks_uri": format!("{ISSUER}/openid/v1/jwks"), "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"],
+        }),
+    )
 }
 
 pub fn jwks(cluster: &Arc<Cluster>) -> Answer {

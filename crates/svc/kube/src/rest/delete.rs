@@ -43,6 +43,8 @@ pub enum Deleted {
     Marked(Value),
 }
 
+/// Holds a definition until its objects are gone.
+pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub const ORPHAN: &str = "orphan";
 pub const FOREGROUND: &str = "foregroundDeletion";
 
@@ -282,8 +284,12 @@ fn check_preconditions(
 /// What deleting this object means now. Pure.
 fn plan(served: &Served, live: &Value, options: &DeleteOptions, cluster: &Cluster) -> Step {
     let mut object = live.clone();
-    let finalizers = finalizers_after(served, live, options);
+    let mut finalizers = finalizers_after(served, live, options);
     let marked = meta::deletion_timestamp(live).is_some();
+    let definition = served.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if definition && !marked && !finalizers.contains(&CLEANUP) {
+        finalizers.push(CLEANUP);
+    }
     let grace = grace_seconds(served, live, options);
     let pending = !finalizers.is_empty() || keeps_namespace(served, live);
     if !pending && grace == 0 {
@@ -309,11 +315,26 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, cluster: &Cluste
             meta::set(&mut object, &["metadata", "generation"], json!(generation + 1));
         }
     }
+    if definition && !marked {
+        add_terminating(&mut object, &rfc3339(cluster.now()));
+    }
     if served.is("", "namespaces") {
         meta::remove(&mut object, &["metadata", "deletionGracePeriodSeconds"]);
         meta::set(&mut object, &["status", "phase"], json!("Terminating"));
     }
     Step::Mark(object)
+}
+
+/// Tells that a definition is on its way out, and why it is still there.
+fn add_terminating(object: &mut Value, now: &str) {
+    let conditions = meta::get(object, &["status", "conditions"]).and_then(Value::as_array).cloned();
+    let mut conditions = conditions.unwrap_or_default();
+    conditions.retain(|condition| condition.get("type").and_then(Value::as_str) != Some("Terminating"));
+    conditions.push(json!({
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": now,
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }));
+    meta::set(object, &["status", "conditions"], json!(conditions));
 }
 
 /// A namespace stays until its contents are gone.

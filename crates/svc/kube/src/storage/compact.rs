@@ -55,7 +55,8 @@ impl Compactor {
     ) -> io::Result<Self> {
         let (orders, inbox) = sync_channel(1);
         let worker = Worker { journal, spaces, live_bytes, segment_bytes };
-        let thread = std::thread::Builder::new().name("compact".to_owned()).spawn(move || worker.run(&inbox))?;
+        let thread =
+            std::thread::Builder::new().name("compact".to_owned()).spawn(move || worker.run(&inbox))?;
         Ok(Self { orders, thread: Mutex::new(Some(thread)) })
     }
 

@@ -57,7 +57,13 @@ pub enum EngineError {
     #[error("the log holds a record that this version cannot read; start the version that wrote it")]
     Unknown,
     #[error("object `{shelf}/{key}` of cluster `{space}` cannot be read back from the log")]
-    Unreadable { space: String, shelf: String, key: String, #[source] source: serde_json::Error },
+    Unreadable {
+        space: String,
+        shelf: String,
+        key: String,
+        #[source]
+        source: serde_json::Error,
+    },
     #[error("a cluster `{0}` exists already")]
     Exists(String),
     #[error("the log of Kubernetes objects takes no more writes; see the error logged when it failed")]
@@ -156,12 +162,20 @@ impl Engine {
         // Without a record of its own, it is what was left of one that was dropped.
         for (id, found) in recovery.spaces.into_iter().filter(|(_, found)| !found.name.is_empty()) {
             let data = Arc::from(found.data);
-            let space =
-                Space::new(id, &found.name, data, journal.clone(), live_bytes.clone(), found.version, history);
+            let space = Space::new(
+                id,
+                &found.name,
+                data,
+                journal.clone(),
+                live_bytes.clone(),
+                found.version,
+                history,
+            );
             for (shelf, objects) in found.shelves {
                 for (key, (version, hole, json)) in objects {
                     let object = Stored::recover(&key, version, hole, json).map_err(|source| {
-                        let (space, shelf, key) = (found.name.to_string(), shelf.to_string(), key.to_string());
+                        let (space, shelf, key) =
+                            (found.name.to_string(), shelf.to_string(), key.to_string());
                         EngineError::Unreadable { space, shelf, key, source }
                     })?;
                     space.restore(&shelf, object);
@@ -190,7 +204,9 @@ impl Engine {
     /// Makes an empty space; returns when it is durable.
     pub async fn create(&self, name: &str, data: Vec<u8>) -> Result<Arc<Space>, EngineError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let make = || Space::new(id, name, data.into(), self.journal.clone(), self.live_bytes.clone(), 0, self.history);
+        let make = || {
+            Space::new(id, name, data.into(), self.journal.clone(), self.live_bytes.clone(), 0, self.history)
+        };
         let space = {
             let mut spaces = self.spaces.lock();
             if spaces.contains_key(name) {

@@ -55,7 +55,8 @@ impl Draft {
         }
         bytes.push(b'}');
         let labels = aro_machinery::meta::labels(object).into_iter().flatten();
-        let labels = labels.map(|(name, value)| (name.as_str().into(), value.as_str().unwrap_or_default().into()));
+        let labels =
+            labels.map(|(name, value)| (name.as_str().into(), value.as_str().unwrap_or_default().into()));
         let owners = aro_machinery::meta::owner_references(object).iter();
         let owners = owners.filter_map(|owner| owner.get("uid")?.as_str()).map(Into::into);
         Self { bytes, hole, labels: labels.collect(), owners: owners.collect() }
@@ -166,7 +167,12 @@ impl Stored {
     }
 
     /// What a start finds in the log.
-    pub(super) fn recover(key: &str, version: u64, hole: u32, json: Bytes) -> Result<Self, serde_json::Error> {
+    pub(super) fn recover(
+        key: &str,
+        version: u64,
+        hole: u32,
+        json: Bytes,
+    ) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Head {
             metadata: Metadata,

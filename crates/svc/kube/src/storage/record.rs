@@ -3,13 +3,34 @@
 /// One change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Record<'a> {
-    Put { space: u64, version: u64, hole: u32, shelf: &'a str, key: &'a str, json: &'a [u8] },
-    Delete { space: u64, version: u64, shelf: &'a str, key: &'a str },
+    Put {
+        space: u64,
+        version: u64,
+        hole: u32,
+        shelf: &'a str,
+        key: &'a str,
+        json: &'a [u8],
+    },
+    Delete {
+        space: u64,
+        version: u64,
+        shelf: &'a str,
+        key: &'a str,
+    },
     /// The counter has reached this, whatever else the log still holds.
-    Mark { space: u64, version: u64 },
+    Mark {
+        space: u64,
+        version: u64,
+    },
     /// A space exists, under this name, with this JSON of its owner's.
-    Space { space: u64, name: &'a str, data: &'a [u8] },
-    Dropped { space: u64 },
+    Space {
+        space: u64,
+        name: &'a str,
+        data: &'a [u8],
+    },
+    Dropped {
+        space: u64,
+    },
 }
 
 const PUT: u8 = 1;

@@ -210,9 +210,8 @@ fn page(
         _ => Bound::Included(prefix),
     };
     let mut found = Vec::new();
-    let mut rest = objects
-        .range::<str, _>((from, Bound::Unbounded))
-        .take_while(|(key, _)| key.starts_with(prefix));
+    let mut rest =
+        objects.range::<str, _>((from, Bound::Unbounded)).take_while(|(key, _)| key.starts_with(prefix));
     for (_, object) in rest.by_ref() {
         if keep(object) {
             found.push(object.clone());

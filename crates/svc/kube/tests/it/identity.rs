@@ -44,7 +44,14 @@ async fn a_role_counts_from_the_moment_it_is_bound_until_it_is_taken_away() {
     grant(&world, "eve", &["list"], "", &["pods"]).await;
     world.done(&eve, "GET", PODS, &NULL).await;
     assert_eq!(world.call(&eve, "DELETE", PODS, &NULL).await.0, 403);
-    world.done(&Caller::admin(), "DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/eve-pods", &NULL).await;
+    world
+        .done(
+            &Caller::admin(),
+            "DELETE",
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/eve-pods",
+            &NULL,
+        )
+        .await;
     assert_eq!(world.call(&eve, "GET", PODS, &NULL).await.0, 403);
     world.end().await;
 }
@@ -53,7 +60,14 @@ async fn a_role_counts_from_the_moment_it_is_bound_until_it_is_taken_away() {
 async fn nobody_gives_away_what_they_do_not_have() {
     let world = World::new().await;
     let eve = Caller::named("eve", &["team"]);
-    grant(&world, "eve", &["create", "update"], "rbac.authorization.k8s.io", &["clusterroles", "clusterrolebindings"]).await;
+    grant(
+        &world,
+        "eve",
+        &["create", "update"],
+        "rbac.authorization.k8s.io",
+        &["clusterroles", "clusterrolebindings"],
+    )
+    .await;
     let role = |verbs: &[&str]| json!({"metadata": {"name": "mine"}, "rules": [{"verbs": verbs, "apiGroups": [""], "resources": ["secrets"]}]});
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let (code, status) = world.call(&eve, "POST", path, &role(&["get"])).await;
@@ -62,7 +76,10 @@ async fn nobody_gives_away_what_they_do_not_have() {
     assert!(message.contains("is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}"), "{message}");
     let binding = json!({"metadata": {"name": "mine"}, "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}});
-    assert_eq!(world.call(&eve, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.0, 403);
+    assert_eq!(
+        world.call(&eve, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.0,
+        403
+    );
     // What one has, one may give.
     grant(&world, "eve", &["get"], "", &["secrets"]).await;
     world.done(&eve, "POST", path, &role(&["get"])).await;
@@ -92,7 +109,14 @@ async fn token_of(world: &World, account: &str, body: &Value) -> String {
 
 async fn whoami(world: &World, token: &str) -> (u16, Value) {
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    world.call(&Caller::with_token(token), "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", &review).await
+    world
+        .call(
+            &Caller::with_token(token),
+            "POST",
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+            &review,
+        )
+        .await
 }
 
 #[tokio::test]
@@ -125,8 +149,17 @@ async fn a_token_names_its_account_until_it_expires_or_the_account_is_gone() {
 async fn a_token_bound_to_a_secret_ends_with_it_and_one_for_others_is_not_for_us() {
     let world = World::new().await;
     let admin = Caller::admin();
-    world.done(&admin, "POST", "/api/v1/namespaces/default/serviceaccounts", &json!({"metadata": {"name": "bob"}})).await;
-    world.done(&admin, "POST", "/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}})).await;
+    world
+        .done(
+            &admin,
+            "POST",
+            "/api/v1/namespaces/default/serviceaccounts",
+            &json!({"metadata": {"name": "bob"}}),
+        )
+        .await;
+    world
+        .done(&admin, "POST", "/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}}))
+        .await;
     let bound = json!({"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "s"}}});
     let token = token_of(&world, "bob", &bound).await;
     assert_eq!(whoami(&world, &token).await.0, 201);
@@ -143,7 +176,14 @@ async fn a_token_bound_to_a_secret_ends_with_it_and_one_for_others_is_not_for_us
 #[tokio::test]
 async fn the_published_keys_verify_the_tokens() {
     let world = World::new().await;
-    world.done(&Caller::admin(), "POST", "/api/v1/namespaces/default/serviceaccounts", &json!({"metadata": {"name": "bob"}})).await;
+    world
+        .done(
+            &Caller::admin(),
+            "POST",
+            "/api/v1/namespaces/default/serviceaccounts",
+            &json!({"metadata": {"name": "bob"}}),
+        )
+        .await;
     let token = token_of(&world, "bob", &json!({})).await;
     let keys = world.done(&Caller::admin(), "GET", "/openid/v1/jwks", &NULL).await;
     let set: jsonwebtoken::jwk::JwkSet = serde_json::from_value(keys).unwrap();
@@ -195,7 +235,10 @@ async fn speaking_for_others_needs_permission_for_each_of_them() {
     );
     grant(&world, "eve", &["impersonate"], "", &["users"]).await;
     world.done(&eve, "POST", path, &review).await;
-    assert_eq!(world.call(&eve.header("impersonate-group", "system:masters"), "POST", path, &review).await.0, 403);
+    assert_eq!(
+        world.call(&eve.header("impersonate-group", "system:masters"), "POST", path, &review).await.0,
+        403
+    );
     world.end().await;
 }
 
@@ -220,7 +263,9 @@ async fn an_approved_request_is_signed_and_carries_who_asked() {
     let mut approved = created.clone();
     approved["status"] = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Fine"}]});
     world.done(&Caller::admin(), "PUT", &format!("{CSRS}/c/approval"), &approved).await;
-    let signed = world.until(&format!("{CSRS}/c"), "a certificate", |csr| csr["status"]["certificate"].is_string()).await;
+    let signed = world
+        .until(&format!("{CSRS}/c"), "a certificate", |csr| csr["status"]["certificate"].is_string())
+        .await;
     let pem = STANDARD.decode(signed["status"]["certificate"].as_str().unwrap()).unwrap();
     let der = pem::parse(pem).unwrap();
     let subject = aro_pki::Subject::of_certificate(der.contents()).unwrap();
@@ -239,7 +284,12 @@ async fn approving_needs_the_signers_permission_too() {
     let eve = Caller::named("eve", &[]);
     let (code, status) = world.call(&eve, "PUT", &format!("{CSRS}/c/approval"), &approved).await;
     assert_eq!(code, 403);
-    assert!(status["message"].as_str().unwrap().contains("user not permitted to approve requests with signerName \"example.com/mine\""));
+    assert!(
+        status["message"]
+            .as_str()
+            .unwrap()
+            .contains("user not permitted to approve requests with signerName \"example.com/mine\"")
+    );
     grant(&world, "eve", &["approve"], "certificates.k8s.io", &["signers"]).await;
     world.done(&eve, "PUT", &format!("{CSRS}/c/approval"), &approved).await;
     world.end().await;
@@ -252,10 +302,19 @@ async fn a_bootstrapping_node_gets_its_certificate_without_a_human() {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:certificates.k8s.io:certificatesigningrequests:nodeclient"}});
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     world.done(&Caller::admin(), "POST", bindings, &binding).await;
-    grant(&world, "system:bootstrap:abcdef", &["create", "get"], "certificates.k8s.io", &["certificatesigningrequests"]).await;
+    grant(
+        &world,
+        "system:bootstrap:abcdef",
+        &["create", "get"],
+        "certificates.k8s.io",
+        &["certificatesigningrequests"],
+    )
+    .await;
     let node = Caller::named("system:bootstrap:abcdef", &["system:bootstrappers"]);
-    let csr = |name: &str, organization: &str| json!({"metadata": {"name": name}, "spec": {"request": request_of(organization, "system:node:n1"),
-        "signerName": "kubernetes.io/kube-apiserver-client-kubelet", "usages": ["client auth", "digital signature"]}});
+    let csr = |name: &str, organization: &str| {
+        json!({"metadata": {"name": name}, "spec": {"request": request_of(organization, "system:node:n1"),
+        "signerName": "kubernetes.io/kube-apiserver-client-kubelet", "usages": ["client auth", "digital signature"]}})
+    };
     world.done(&node, "POST", CSRS, &csr("n1", "system:nodes")).await;
     world.until(&format!("{CSRS}/n1"), "a certificate", |csr| csr["status"]["certificate"].is_string()).await;
     // A request that is no node's is left alone.
