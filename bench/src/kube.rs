@@ -191,6 +191,15 @@ impl Bench {
     }
 }
 
+/// The version a watch begins with, so that it does not begin with everything there is.
+async fn newest(client: &Client) -> Result<String> {
+    let request =
+        http::Request::get(format!("{PATH}?limit=1")).header("host", "k").body(bytes::Bytes::new())?;
+    let answer = client.call(request).await?;
+    let list: Value = serde_json::from_slice(&answer.body)?;
+    Ok(list.pointer("/metadata/resourceVersion").and_then(Value::as_str).context("a version")?.to_owned())
+}
+
 /// Reads events until all are there; each carries when its write was sent. They must come in order, each once.
 async fn read_events(
     client: &Client,
@@ -200,7 +209,8 @@ async fn read_events(
     ready: tokio::sync::mpsc::Sender<()>,
 ) -> Result<Vec<u32>> {
     let mut stream = client.connect().await?;
-    stream.write_all(&request("GET", &format!("{PATH}?watch=true&resourceVersion=0"), "")).await?;
+    let version = newest(client).await?;
+    stream.write_all(&request("GET", &format!("{PATH}?watch=true&resourceVersion={version}"), "")).await?;
     let mut lines = BufReader::with_capacity(1 << 16, stream);
     let mut line = String::new();
     loop {
@@ -279,14 +289,16 @@ async fn measure(
 async fn one(options: &Options) -> Result<Vec<Row>> {
     let process = Process::start_release(
         StoreChoice::Embedded,
-        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn")],
+        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn,aro_web=debug")],
     )
     .await?;
     let clients = clients(&process.data_dir().join("kube/kubeconfig.yaml"))?;
     let bench = Bench { clients, connections: options.connections };
     let pid = process.pid()?;
-    let mut rows = measure(&bench, "aro, 1 cluster", options, || resident_mib(pid)).await?;
-    let outcome = bench.watch("w100", 100, 500.0, 1_500).await?;
+    let rows = measure(&bench, "aro, 1 cluster", options, || resident_mib(pid)).await;
+    let mut rows = rows.with_context(|| format!("the server's log:\n{}", process.log_text()))?;
+    let outcome = bench.watch("w100", 100, 500.0, 1_500).await;
+    let outcome = outcome.with_context(|| format!("the server's log:\n{}", process.log_text()))?;
     eprintln!("100 watchers: p99 {:.2} ms", outcome.percentile(0.99));
     rows.push(Row::new("aro, 1 cluster", "watch, 100 watchers, 500 writes/s", &outcome, resident_mib(pid)?));
     Ok(rows)

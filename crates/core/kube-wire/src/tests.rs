@@ -13,6 +13,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     [MAGIC.to_vec(), field(1, &meta), field(2, raw), field(3, b""), field(4, b"")].concat()
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what decoding asks for")]
 fn find(api_version: &str, kind: &str) -> Option<String> {
     let group = api_version.split_once('/').map_or("core", |(group, _)| group);
     Some(format!("io.k8s.api.{group}.v1.{kind}"))

@@ -12,7 +12,10 @@ fn options(segment_bytes: u64) -> Options {
     Options { segment_bytes, flush: false }
 }
 
-fn open(dir: &Path, segment_bytes: u64) -> Result<(Log, Vec<Vec<u8>>, Receiver<u64>), OpenError> {
+/// A log, what was in it, and the tickets that come back.
+type Opened = (Log, Vec<Vec<u8>>, Receiver<u64>);
+
+fn open(dir: &Path, segment_bytes: u64) -> Result<Opened, OpenError> {
     let (sender, receiver) = channel();
     let mut records = Vec::new();
     let log = Journal::open(

@@ -1,5 +1,7 @@
 //! What a private key shows the world.
 
+use std::fmt::Write as _;
+
 use rcgen::{KeyPair, PublicKeyData as _};
 
 use crate::{KeyPem, PkiError};
@@ -16,7 +18,12 @@ pub struct PublicKey {
 /// SHA-256 in hexadecimal digits: how a certificate is named in records.
 pub fn fingerprint(der: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, der);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(64);
+    for byte in digest.as_ref() {
+        // Writing to a String cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 /// The public half of a private key.

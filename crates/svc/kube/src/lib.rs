@@ -6,8 +6,8 @@
 //!
 //! What it is not: it runs no workloads. Controllers use it through `kube`, in this process or over the network.
 //!
-//! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, [`rest`] decides on objects,
-//! [`storage`] makes it durable and tells watchers, [`housekeeping`] does what follows.
+//! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, `rest` decides on objects,
+//! [`storage`] makes it durable and tells watchers, `housekeeping` does what follows.
 //!
 //! Invariants: nothing is answered as done before it is durable; an idle cluster has no task and no timer.
 

@@ -92,17 +92,17 @@ async fn run(
         name: if watching { String::new() } else { path.name.clone().into_owned() },
         subresource: path.subresource.to_owned(),
         query,
-        headers: parts.headers.clone(),
+        headers: parts.headers,
         body,
         accepted,
         now: cluster.now(),
         warnings: Vec::new(),
     };
     if reviews::is_review(&call.served) {
-        return reviews::handle(call).await;
+        return reviews::handle(call);
     }
     if call.served.is("", "serviceaccounts") && call.subresource == "token" {
-        return tokens::request(call).await;
+        return tokens::request(call);
     }
     Ok(rest::handle(call).await)
 }

@@ -20,7 +20,7 @@ impl Drop for Running {
 async fn kubectl(binary: &std::path::Path, config: &std::path::Path, line: &str) -> Result<String> {
     let mut command = tokio::process::Command::new(binary);
     command.arg("--kubeconfig").arg(config).args(line.split(' ')).kill_on_drop(true);
-    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await??;
+    let output = tokio::time::timeout(Duration::from_mins(1), command.output()).await??;
     ensure!(output.status.success(), "kubectl {line}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }

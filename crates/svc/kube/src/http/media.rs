@@ -47,7 +47,7 @@ pub fn accepted(header: Option<&str>) -> Option<Accepted> {
             match part.split_once('=') {
                 Some(("as", "Table")) => shape = Shape::Table,
                 Some(("as", "PartialObjectMetadata" | "PartialObjectMetadataList")) => {
-                    shape = Shape::Metadata
+                    shape = Shape::Metadata;
                 }
                 Some(("as", "APIGroupDiscoveryList")) => known = false,
                 Some(("v", version)) if version != "v1" => known = false,

@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
 
     pub fn labels(&self) -> Result<LabelSelector, Status> {
         let text = self.get("labelSelector").unwrap_or_default();
-        LabelSelector::parse(text).map_err(|problem| Status::bad_request(problem))
+        LabelSelector::parse(text).map_err(Status::bad_request)
     }
 
     pub fn fields(&self) -> Result<FieldSelector, Status> {

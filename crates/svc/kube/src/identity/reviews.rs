@@ -17,7 +17,7 @@ pub fn is_review(served: &Served) -> bool {
         && matches!(served.resource.gvk.group.as_str(), "authentication.k8s.io" | "authorization.k8s.io")
 }
 
-pub async fn handle(mut call: Call) -> Result<Answer, Status> {
+pub fn handle(mut call: Call) -> Result<Answer, Status> {
     if call.verb != "create" {
         return Err(crate::rest::method_not_allowed());
     }

@@ -97,13 +97,12 @@ impl Signer {
 /// Checks a token: its signature, its time, for whom it is, and that whoever and whatever it is bound to is still there.
 pub fn verify(cluster: &Arc<Cluster>, token: &str, audiences: &[String]) -> Result<User, String> {
     let signer = cluster.signer()?;
-    let claims = match signer.seen.get(token) {
-        Some(claims) => claims,
-        None => {
-            let claims = Arc::new(signed_claims(signer, token)?);
-            signer.seen.insert(token.into(), claims.clone());
-            claims
-        }
+    let claims = if let Some(claims) = signer.seen.get(token) {
+        claims
+    } else {
+        let claims = Arc::new(signed_claims(signer, token)?);
+        signer.seen.insert(token.into(), claims.clone());
+        claims
     };
     if !claims.aud.iter().any(|audience| audiences.contains(audience)) {
         return Err("token audiences are not among those wanted".to_owned());
@@ -176,7 +175,7 @@ fn still_good(cluster: &Arc<Cluster>, claims: &Claims) -> Result<User, String> {
 }
 
 /// `POST serviceaccounts/x/token`
-pub async fn request(mut call: Call) -> Result<Answer, Status> {
+pub fn request(mut call: Call) -> Result<Answer, Status> {
     if call.verb != "create" {
         return Err(crate::rest::method_not_allowed());
     }

@@ -92,7 +92,7 @@ fn namespace_is_alive(call: &Call, object: &Value) -> Result<(), Status> {
 }
 
 fn contains(bytes: &[u8], word: &[u8]) -> bool {
-    bytes.windows(word.len()).any(|window| window == word)
+    memchr::memmem::find(bytes, word).is_some()
 }
 
 /// Letters and digits that make no words.

@@ -123,7 +123,8 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
     }
     let mut attempt = 0;
     loop {
-        let mut object = object.clone();
+        // Only a generated name is tried more than once.
+        let mut object = if generated { object.clone() } else { std::mem::take(&mut object) };
         if generated && !prefix.is_empty() {
             meta::set(&mut object, &["metadata", "name"], json!(admission::generate_name(&prefix)));
         }

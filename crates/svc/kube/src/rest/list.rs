@@ -73,7 +73,7 @@ fn selectable(served: &Served) -> Vec<String> {
     let mut names: Vec<String> = vec!["metadata.name".to_owned(), "metadata.namespace".to_owned()];
     match &served.custom {
         Some(custom) => {
-            names.extend(custom.selectable.iter().map(|path| path.trim_start_matches('.').to_owned()))
+            names.extend(custom.selectable.iter().map(|path| path.trim_start_matches('.').to_owned()));
         }
         None => names.extend(
             aro_kube_types::fields::field_selectors(&served.resource).iter().map(|name| (*name).to_owned()),

@@ -85,19 +85,25 @@ impl Call {
             })?;
             (value, duplicates.into_iter().map(Problem::Duplicate).collect::<Vec<_>>())
         } else {
-            // What is no JSON at all is refused before anybody asks what it should be.
-            let head = decode::type_meta(&body);
-            let head = head.map_err(|problem| {
-                unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}"))
-            })?;
-            if self.served.custom.is_none() {
-                check_registered(&head.api_version, &head.kind, &gvk)?;
-            }
-            if self.served.custom.is_none() {
-                decode::decode(&body, self.served.typed()).map_err(unreadable)?
+            let decoded = if self.served.custom.is_none() {
+                decode::decode(&body, self.served.typed())
             } else {
-                let (value, duplicates) = decode::parse(&body).map_err(unreadable)?;
-                (value, duplicates.into_iter().map(Problem::Duplicate).collect())
+                decode::parse(&body).map(|(value, duplicates)| {
+                    (value, duplicates.into_iter().map(Problem::Duplicate).collect())
+                })
+            };
+            match decoded {
+                Ok(decoded) => decoded,
+                Err(problem) => {
+                    // What is no JSON at all, or of another kind, is told before what is wrong inside.
+                    let head = decode::type_meta(&body).map_err(|problem| {
+                        unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}"))
+                    })?;
+                    if self.served.custom.is_none() {
+                        check_registered(&head.api_version, &head.kind, &gvk)?;
+                    }
+                    return Err(unreadable(problem));
+                }
             }
         };
         if !object.is_object() {
