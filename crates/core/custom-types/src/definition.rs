@@ -19,7 +19,7 @@ pub use settle::settle;
 /// Fills in what upstream fills in, then checks the definition; with `old`, also what may not change.
 ///
 /// On creation the status is reset, on updates it is the old one, with the storage version added to those that may
-/// be stored. [`settle`] makes the rest of it.
+/// be stored. [`settle()`] makes the rest of it.
 pub fn admit(new: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
     defaults::apply(new, old);
     let mut errors = Errors::default();
