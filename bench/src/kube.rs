@@ -211,6 +211,7 @@ async fn read_events(
     let mut stream = client.connect().await?;
     let version = newest(client).await?;
     stream.write_all(&request("GET", &format!("{PATH}?watch=true&resourceVersion={version}"), "")).await?;
+    stream.flush().await?;
     let mut lines = BufReader::with_capacity(1 << 16, stream);
     let mut line = String::new();
     loop {
@@ -289,7 +290,7 @@ async fn measure(
 async fn one(options: &Options) -> Result<Vec<Row>> {
     let process = Process::start_release(
         StoreChoice::Embedded,
-        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn,aro_web=debug")],
+        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn")],
     )
     .await?;
     let clients = clients(&process.data_dir().join("kube/kubeconfig.yaml"))?;

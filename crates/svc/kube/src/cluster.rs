@@ -30,7 +30,7 @@ pub struct Cluster {
     pub roles: Roles,
     signer: OnceLock<Result<Signer, String>>,
     /// Its side of TLS, made with the first connection.
-    pub tls: OnceLock<Arc<rustls::ServerConfig>>,
+    pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
     /// Set once it holds what every cluster holds.
@@ -59,7 +59,7 @@ impl Cluster {
             documents: Rendered::default(),
             roles: Roles::default(),
             signer: OnceLock::new(),
-            tls: OnceLock::new(),
+            tls: RwLock::default(),
             filled: OnceCell::new(),
             types: RwLock::default(),
             reloading: Mutex::default(),

@@ -125,8 +125,15 @@ impl Clusters {
         if self.get(name).is_none() {
             let _one_at_a_time = self.making(name).lock().await;
             // Somebody else may have made it meanwhile.
-            if self.get(name).is_none() {
-                return self.make(name).await;
+            match self.inner.engine.space(name) {
+                None => return self.make(name).await,
+                // It was stopped.
+                Some(space) if self.get(name).is_none() => {
+                    let failed = |source| ClustersError::Keys { cluster: name.to_owned(), source };
+                    let keys = Keys::from_bytes(&space.data()).map_err(failed)?;
+                    self.start(space, keys);
+                }
+                Some(_) => {}
             }
         }
         let cluster = self.get(name).ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
@@ -166,7 +173,7 @@ impl Clusters {
         Ok(())
     }
 
-    /// Stops a cluster: it answers no more, and is back after a restart.
+    /// Stops a cluster: it answers no more. [`Clusters::ensure`] or a restart brings it back.
     pub fn stop(&self, name: &str) -> Result<(), ClustersError> {
         let cluster = self.inner.running.write().remove(name);
         cluster.ok_or_else(|| ClustersError::Unknown(name.to_owned()))?.closing.cancel();
@@ -175,16 +182,21 @@ impl Clusters {
 
     /// Deletes a cluster with everything in it.
     pub async fn delete(&self, name: &str) -> Result<(), ClustersError> {
-        let cluster = self.inner.running.write().remove(name);
-        let cluster = cluster.ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
-        cluster.closing.cancel();
+        if let Some(cluster) = self.inner.running.write().remove(name) {
+            cluster.closing.cancel();
+        }
+        let space = self.inner.engine.space(name).ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
         self.inner.aliases.write().retain(|_, known| &**known != name);
-        self.inner.engine.drop_space(&cluster.space).await.map_err(ClustersError::Storage)
+        self.inner.engine.drop_space(&space).await.map_err(ClustersError::Storage)
     }
 
     /// Makes a cluster also answer to a host name of its own.
     pub fn alias(&self, host: &str, cluster: &str) {
         self.inner.aliases.write().insert(host.to_ascii_lowercase().into(), cluster.into());
+        if let Some(cluster) = self.get(cluster) {
+            // Its certificate has to say so, too: the next connection gets a new one.
+            *cluster.tls.write() = None;
+        }
     }
 
     /// The name clients ask for to reach a cluster.

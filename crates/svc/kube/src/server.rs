@@ -33,6 +33,9 @@ async fn run(
     peer: Option<&Arc<User>>,
     request: Request<Bytes>,
 ) -> Result<Answer, Status> {
+    if cluster.closing.is_cancelled() {
+        return Err(Status::unavailable("this cluster has stopped"));
+    }
     let (parts, body) = request.into_parts();
     let user = authenticate(cluster, peer, &parts.headers)?;
     let method = if parts.method == Method::HEAD { Method::GET } else { parts.method.clone() };

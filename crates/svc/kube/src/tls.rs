@@ -96,7 +96,7 @@ fn user_of(subject: Subject, certificate: &[u8]) -> User {
 
 /// A cluster's side of TLS: its own certificate, and clients of its own authority or none.
 fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<ServerConfig>, String> {
-    if let Some(config) = cluster.tls.get() {
+    if let Some(config) = &*cluster.tls.read() {
         return Ok(config.clone());
     }
     let issued = cluster.keys.serving(clusters.server_names(cluster.name()), cluster.now());
@@ -116,5 +116,7 @@ fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<Serv
     let config = config.map_err(|error| error.to_string())?.with_client_cert_verifier(verifier);
     let mut config = config.with_single_cert(vec![certificate], key).map_err(|error| error.to_string())?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(cluster.tls.get_or_init(|| Arc::new(config)).clone())
+    let config = Arc::new(config);
+    *cluster.tls.write() = Some(config.clone());
+    Ok(config)
 }

@@ -201,6 +201,10 @@ impl Engine {
         self.spaces.lock().values().cloned().collect()
     }
 
+    pub fn space(&self, name: &str) -> Option<Arc<Space>> {
+        self.spaces.lock().get(name).cloned()
+    }
+
     /// Makes an empty space; returns when it is durable.
     pub async fn create(&self, name: &str, data: Vec<u8>) -> Result<Arc<Space>, EngineError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! One cluster in this process, asked without a socket.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod clusters;
 mod identity;
 mod support;
