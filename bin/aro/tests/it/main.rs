@@ -58,7 +58,7 @@ fn the_configuration_is_printed_with_origins_and_without_secrets() {
     let line = |key: &str| said.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
     assert!(line("location").ends_with(&format!("# file {}", file.path().display())), "{said}");
     assert!(line("log ").ends_with("# env ARO_LOG"), "{said}");
-    assert!(line("max_connections").ends_with("# flag"), "{said}");
+    assert!(line("max_connections = 7 ").ends_with("# flag"), "{said}");
     assert!(line("grace").ends_with("# default"), "{said}");
 
     let secret =
