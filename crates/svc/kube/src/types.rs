@@ -143,12 +143,13 @@ impl Types {
     pub fn of_definitions<'a>(definitions: impl IntoIterator<Item = &'a Value>, before: &Self) -> Self {
         let mut custom = BTreeMap::new();
         for crd in definitions {
-            if !is_established(crd) {
-                continue;
-            }
             let source = (meta::uid(crd).to_owned(), meta::generation(crd));
             let known: Vec<Arc<Served>> =
                 before.custom.values().filter(|known| known.is_from(&source)).cloned().collect();
+            // What is served already may be about to be called established: it stays.
+            if known.is_empty() && !is_established(crd) {
+                continue;
+            }
             let served = if known.is_empty() { compile_all(crd, &source) } else { known };
             for served in served {
                 let gvk = &served.resource.gvk;

@@ -71,6 +71,12 @@ async fn published_definitions_install_and_their_objects_are_checked() -> Result
     for folder in [&hypershift, &ocm] {
         k.shows(&format!("apply --server-side -f {}", folder.display()), "serverside-applied").await?;
     }
+    // kubectl stumbles over a definition whose status nobody has written yet, on a real server, too.
+    aro_fixtures::wait::until("every definition to have conditions", || async {
+        let counts = k.ok("get crd -o jsonpath={range.items[*]}{.status.conditions[*].type};{end}").await?;
+        Ok(counts.split(';').rev().skip(1).all(|types| !types.is_empty()).then_some(()))
+    })
+    .await?;
     k.ok("wait --for=condition=Established crd --all --timeout=60s").await?;
     let names = k.ok("get crd -o name").await?;
     ensure!(names.lines().count() == 23, "{names}");

@@ -24,8 +24,8 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
     // Served first, announced then: whoever waits for `Established` may use it at once.
     let next = cluster.space.latest(&shelf, name).map(|stored| settled(&stored.value()));
     reload(cluster, next).await?;
+    // Whoever changes it meanwhile brings us back.
     modify(cluster, &shelf, name, |live| Some(settled(live))).await?;
-    reload(cluster, None).await?;
     let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
     let crd = stored.value();
     if meta::deletion_timestamp(&crd).is_some() && meta::finalizers(&crd).any(|known| known == CLEANUP) {
