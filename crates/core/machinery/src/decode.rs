@@ -119,7 +119,8 @@ pub fn summary(bytes: &[u8]) -> String {
     text
 }
 
-fn json_type(value: &Value) -> &'static str {
+/// What JSON calls a value, as Go's errors name it.
+pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{PatchError, PatchErrorClass};
+use crate::decode::json_type;
 
 const MAX_OPERATIONS: usize = 10_000;
 
@@ -42,17 +43,6 @@ pub fn json_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
         apply(&mut patched, operation).map_err(|Inapplicable| PatchError::unprocessable())?;
     }
     Ok(patched)
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn apply(document: &mut Value, operation: &Value) -> Result<(), Inapplicable> {
