@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_kube_types::fields::unknown_field;
 use aro_machinery::meta;
 use aro_machinery::selector::{FieldSelector, LabelSelector};
 use aro_machinery::status::{Cause, Details, FieldError, Status};
@@ -33,7 +34,7 @@ impl Selection {
         let known = selectable(&call.served);
         for (field, ..) in fields.requirements() {
             if !known.iter().any(|name| name == field) {
-                return Err(Status::bad_request(format!("field label not supported: {field}")));
+                return Err(Status::bad_request(unknown_field(&call.served.resource, field)));
             }
         }
         Ok(Self { labels, fields, served: call.served.clone() })

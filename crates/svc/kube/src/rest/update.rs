@@ -1,5 +1,6 @@
 //! Replacing objects, and the part of every change that is the same.
 
+use aro_kube_types::strategy;
 use aro_machinery::status::{FieldError, Status};
 use aro_machinery::{GroupKind, GroupResource, apply, meta};
 use serde_json::{Value, json};
@@ -24,7 +25,10 @@ pub(super) async fn update(call: &mut Call) -> Result<Answer, Status> {
         )));
     }
     dedup_owners(call, &mut sent);
-    if call.latest(&call.key()).is_none() && creates_on_update(call) {
+    if call.latest(&call.key()).is_none()
+        && call.subresource.is_empty()
+        && strategy::allows_create_on_update(&call.served.resource)
+    {
         call.track(None, &mut sent);
         return create_object(call, sent).await?.answer(call, 201);
     }
@@ -36,35 +40,6 @@ pub(super) async fn update(call: &mut Call) -> Result<Answer, Status> {
     })
     .await?;
     written.answer(call, 200)
-}
-
-/// Kinds whose update makes the object when there is none.
-fn creates_on_update(call: &Call) -> bool {
-    call.subresource.is_empty()
-        && [
-            "leases",
-            "endpoints",
-            "events",
-            "limitranges",
-            "roles",
-            "rolebindings",
-            "clusterroles",
-            "clusterrolebindings",
-            "priorityclasses",
-        ]
-        .contains(&call.served.resource.plural.as_str())
-        && !call.served.resource.custom
-        && [
-            "roles",
-            "rolebindings",
-            "clusterroles",
-            "clusterrolebindings",
-            "endpoints",
-            "events",
-            "leases",
-            "limitranges",
-        ]
-        .contains(&call.served.resource.plural.as_str())
 }
 
 /// A writer may leave out what only the server sets.
@@ -149,7 +124,7 @@ fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status>
     }
     let version = meta::resource_version(new);
     if version.is_empty() || version == "0" {
-        if call.verb == "update" && needs_version(call) {
+        if call.verb == "update" && !strategy::allows_unconditional_update(&call.served.resource) {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
             // Here upstream names the resource, not the kind.
             let GroupResource { group, resource } = call.resource_name();
@@ -162,28 +137,6 @@ fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status>
         return Err(Status::invalid(&call.served.resource.group_kind(), &call.name, &[error]));
     }
     if version == meta::resource_version(live) { Ok(true) } else { Err(modified(call)) }
-}
-
-/// Kinds that are only replaced by those who saw what they replace.
-fn needs_version(call: &Call) -> bool {
-    let resource = &call.served.resource;
-    resource.custom
-        || matches!(
-            resource.plural.as_str(),
-            "customresourcedefinitions"
-                | "apiservices"
-                | "leases"
-                | "poddisruptionbudgets"
-                | "priorityclasses"
-                | "storageclasses"
-                | "csidrivers"
-                | "csinodes"
-                | "volumeattachments"
-                | "ingressclasses"
-                | "runtimeclasses"
-                | "endpointslices"
-                | "csistoragecapacities"
-        ) && !matches!(resource.plural.as_str(), "storageclasses" | "priorityclasses")
 }
 
 /// Marked for deletion, and nobody has anything left to do.
@@ -204,7 +157,7 @@ fn prepare(call: &Call, new: &mut Value, live: &Value) {
         return;
     }
     if !call.served.resource.custom {
-        aro_kube_types::strategy::prepare_update(&call.served.resource, &call.subresource, new, live);
+        strategy::prepare_update(&call.served.resource, &call.subresource, new, live);
         return;
     }
     let has_status = call.served.resource.subresource("status").is_some();
