@@ -260,7 +260,7 @@ async fn kubectl_shows_what_it_is_asked_for() -> Result<()> {
         k.ok("-n g create secret generic s").await?;
         k.shows("-n g get secret --field-selector type=Opaque -o name", "secret/s").await?;
         k.shows("get ns --field-selector status.phase=Active", "kube-system").await?;
-        k.fails("-n g get cm --field-selector spec.x=y", "field label not supported: spec.x").await?;
+        k.fails("-n g get cm --field-selector spec.x=y", "\"spec.x\" is not a known field selector").await?;
         k.fails("-n g get cm -l a==b=c", "found '=', expected: ',' or 'end of string'").await?;
         let json: Value = serde_json::from_str(&k.ok("-n g get cm a -o json").await?)?;
         ensure!(json["kind"] == "ConfigMap" && json["data"]["order"] == "3", "{json}");
