@@ -7,6 +7,7 @@
 
 mod class;
 mod clusters;
+pub mod node;
 
 pub use class::class_of;
 pub use clusters::{ClientError, KubeClients, of_kubeconfig, of_service};
