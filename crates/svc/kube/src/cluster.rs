@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use aro_base::{SharedClock, Timestamp};
+use aro_kube_client::node::NodeDirectory;
 use aro_machinery::GroupResource;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub struct Cluster {
     pub waiting: Waiting,
     pub documents: Rendered,
     pub roles: Roles,
+    /// Nodes whose kubelet is in this process: how logs and connections of their pods are asked for.
+    pub nodes: NodeDirectory,
     signer: OnceLock<Result<Signer, String>>,
     /// Its side of TLS, made with the first connection.
     pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
@@ -58,6 +61,7 @@ impl Cluster {
             waiting: Waiting::default(),
             documents: Rendered::default(),
             roles: Roles::default(),
+            nodes: NodeDirectory::default(),
             signer: OnceLock::new(),
             tls: RwLock::default(),
             filled: OnceCell::new(),
