@@ -3,10 +3,14 @@
 //! A cluster is reached by kubeconfig (a real one, or one of ours over its socket) or as a service in this process.
 //! Either way controllers get a `kube::Client`, and nothing tells them which.
 //!
-//! What it is not: it caches nothing and watches nothing; that is `kube`'s own runtime.
+//! [`informer`] keeps one shared copy of a resource's objects for all controllers of a process; [`node`] is what an API
+//! server asks of its nodes.
+//!
+//! What it is not: a place for decisions about objects.
 
 mod class;
 mod clusters;
+pub mod informer;
 pub mod node;
 
 pub use class::class_of;

@@ -1,0 +1,269 @@
+//! Objects by name, namespace, owner, and whatever else they are looked for by.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use kube::{Resource, ResourceExt as _};
+use parking_lot::RwLock;
+
+use super::{Change, Kept, key_of};
+
+/// An object's namespace (empty for cluster-wide ones) and name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// Its namespace; empty if its kind has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// A key.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl std::fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.namespace.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// A way to find objects: by the words the function gives for one.
+pub struct Index<K> {
+    /// Its name.
+    pub name: &'static str,
+    /// The words one object is found by.
+    pub of: fn(&K) -> Vec<String>,
+}
+
+impl<K> Clone for Index<K> {
+    fn clone(&self) -> Self {
+        Self { name: self.name, of: self.of }
+    }
+}
+
+/// Objects of one resource. Cloning gives another handle to the same ones.
+pub struct Cache<K: Kept> {
+    inner: Arc<RwLock<Inner<K>>>,
+}
+
+impl<K: Kept> Clone for Cache<K> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+struct Inner<K> {
+    objects: HashMap<ObjectKey, Arc<K>>,
+    indexes: Vec<Index<K>>,
+    /// One map for each index: word to keys.
+    found: Vec<HashMap<String, HashSet<ObjectKey>>>,
+    spaces: BTreeMap<String, HashSet<ObjectKey>>,
+    /// Written by us since the last list began: a list that began before may lack them.
+    fresh: HashSet<ObjectKey>,
+}
+
+/// The index of objects by the uid of their controller.
+const BY_CONTROLLER: &str = "controller";
+
+fn controller_uid<K: Resource>(object: &K) -> Vec<String> {
+    let owners = object.meta().owner_references.iter().flatten();
+    owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).collect()
+}
+
+/// How new an object is. Versions that are no numbers are taken as they come.
+fn version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_deref()?.parse().ok()
+}
+
+impl<K: Kept> Cache<K> {
+    pub(super) fn with(indexes: &[Index<K>]) -> Self {
+        let mut indexes = indexes.to_vec();
+        indexes.insert(0, Index { name: BY_CONTROLLER, of: controller_uid });
+        let found = indexes.iter().map(|_| HashMap::new()).collect();
+        let inner =
+            Inner { objects: HashMap::new(), indexes, found, spaces: BTreeMap::new(), fresh: HashSet::new() };
+        Self { inner: Arc::new(RwLock::new(inner)) }
+    }
+
+    /// One object.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.inner.read().objects.get(key).cloned()
+    }
+
+    /// All of them, in no order.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.inner.read().objects.values().cloned().collect()
+    }
+
+    /// Those of a namespace, in no order.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let inner = self.inner.read();
+        inner.of_keys(inner.spaces.get(namespace))
+    }
+
+    /// Those whose controller has this uid, in no order.
+    pub fn controlled_by(&self, uid: &str) -> Vec<Arc<K>> {
+        self.by(BY_CONTROLLER, uid)
+    }
+
+    /// Those an index finds by a word, in no order. An index nobody declared finds nothing.
+    pub fn by(&self, index: &str, word: &str) -> Vec<Arc<K>> {
+        let inner = self.inner.read();
+        let Some(position) = inner.indexes.iter().position(|known| known.name == index) else {
+            return Vec::new();
+        };
+        inner.of_keys(inner.found[position].get(word))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.inner.read().objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes in what the API server answered to a write, so that the next look sees it. Subscribers are told by the
+    /// watch, later. An object that the answer says is gone has to be reported by [`Cache::removed`].
+    pub fn wrote(&self, object: K) -> Arc<K> {
+        let key = key_of(&object);
+        let object = Arc::new(lean(object));
+        let mut inner = self.inner.write();
+        inner.put(&key, &object);
+        inner.fresh.insert(key);
+        object
+    }
+
+    /// Forgets an object of which the API server said that it is gone. `uid` keeps a newer one of the same name.
+    pub fn removed(&self, key: &ObjectKey, uid: &str) {
+        let mut inner = self.inner.write();
+        if inner.objects.get(key).is_some_and(|known| known.uid().as_deref() == Some(uid)) {
+            inner.remove(key);
+        }
+    }
+
+    /// Takes in what a watch or a list says. `None` if it is no news.
+    pub(super) fn seen(&self, object: K) -> Option<Change<K>> {
+        let key = key_of(&object);
+        let new = Arc::new(lean(object));
+        let mut inner = self.inner.write();
+        // What was written through is news for subscribers, even though we have it.
+        let old = inner.objects.get(&key).cloned();
+        if let Some(old) = &old
+            && let (Some(known), Some(seen)) = (version(&**old), version(&*new))
+            && seen < known
+        {
+            return None;
+        }
+        inner.put(&key, &new);
+        inner.fresh.remove(&key);
+        Some(Change::Applied { old, new })
+    }
+
+    /// Takes in that an object is gone. `None` if there is a newer one of that name.
+    pub(super) fn gone(&self, last: K) -> Option<Change<K>> {
+        let key = key_of(&last);
+        let mut inner = self.inner.write();
+        let same = inner.objects.get(&key).is_some_and(|known| known.uid() == last.uid());
+        if same {
+            inner.remove(&key);
+        }
+        drop(inner);
+        Some(Change::Deleted(Arc::new(lean(last))))
+    }
+
+    /// A list begins: what was written before is on it.
+    pub(super) fn listing(&self) {
+        self.inner.write().fresh.clear();
+    }
+
+    /// After a whole list: whatever is not on it is gone, unless it was written after the list began.
+    pub(super) fn keep_only(&self, listed: &HashSet<ObjectKey>) -> Vec<Change<K>> {
+        let mut inner = self.inner.write();
+        let gone: Vec<(ObjectKey, Arc<K>)> = inner
+            .objects
+            .iter()
+            .filter(|(key, _)| !listed.contains(key) && !inner.fresh.contains(key))
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect();
+        gone.into_iter()
+            .map(|(key, object)| {
+                inner.remove(&key);
+                Change::Deleted(object)
+            })
+            .collect()
+    }
+}
+
+/// Without what nobody decides by.
+fn lean<K: Resource>(mut object: K) -> K {
+    object.meta_mut().managed_fields = None;
+    object
+}
+
+impl<K: Kept> Inner<K> {
+    fn of_keys(&self, keys: Option<&HashSet<ObjectKey>>) -> Vec<Arc<K>> {
+        keys.into_iter().flatten().filter_map(|key| self.objects.get(key).cloned()).collect()
+    }
+
+    /// Puts an object in unless what is there is newer.
+    fn put(&mut self, key: &ObjectKey, object: &Arc<K>) {
+        if let Some(known) = self.objects.get(key)
+            && let (Some(known), Some(new)) = (version(&**known), version(&**object))
+            && new < known
+        {
+            return;
+        }
+        let old = self.objects.insert(key.clone(), object.clone());
+        for (index, found) in self.indexes.iter().zip(&mut self.found) {
+            let new = (index.of)(object);
+            if let Some(old) = &old {
+                let before = (index.of)(old);
+                if before == new {
+                    continue;
+                }
+                take_out(found, &before, key);
+            }
+            for word in new {
+                found.entry(word).or_default().insert(key.clone());
+            }
+        }
+        if old.is_none() && !key.namespace.is_empty() {
+            self.spaces.entry(key.namespace.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        let Some(old) = self.objects.remove(key) else { return };
+        self.fresh.remove(key);
+        for (index, found) in self.indexes.iter().zip(&mut self.found) {
+            take_out(found, &(index.of)(&old), key);
+        }
+        if let Some(keys) = self.spaces.get_mut(&key.namespace) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.spaces.remove(&key.namespace);
+            }
+        }
+    }
+}
+
+fn take_out(found: &mut HashMap<String, HashSet<ObjectKey>>, words: &[String], key: &ObjectKey) {
+    for word in words {
+        if let Some(keys) = found.get_mut(word) {
+            keys.remove(key);
+            if keys.is_empty() {
+                found.remove(word);
+            }
+        }
+    }
+}

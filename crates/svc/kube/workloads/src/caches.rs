@@ -1,0 +1,114 @@
+//! One shared copy of everything the controllers of a cluster look at.
+
+use aro_kube_client::informer::{Index, Informer, Kept};
+use aro_runtime::Scope;
+use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+
+/// Everything the controllers of one cluster look at. Cloning gives other handles to the same copies.
+#[derive(Debug, Clone)]
+pub struct Caches {
+    pub pods: Informer<Pod>,
+    pub nodes: Informer<Node>,
+    /// Those of nodes only.
+    pub leases: Informer<Lease>,
+    pub deployments: Informer<Deployment>,
+    pub replica_sets: Informer<ReplicaSet>,
+    pub stateful_sets: Informer<StatefulSet>,
+    pub revisions: Informer<ControllerRevision>,
+    pub jobs: Informer<Job>,
+    pub services: Informer<Service>,
+    pub endpoint_slices: Informer<EndpointSlice>,
+    pub budgets: Informer<PodDisruptionBudget>,
+    pub claims: Informer<PersistentVolumeClaim>,
+    pub volumes: Informer<PersistentVolume>,
+    pub storage_classes: Informer<StorageClass>,
+}
+
+/// Where nodes keep their leases.
+pub const NODE_LEASES: &str = "kube-node-lease";
+/// The index of pods by the node they are bound to; those bound to none are under the empty word.
+pub const BY_NODE: &str = "node";
+/// The index of slices by the service they belong to, as `namespace/name`.
+pub const BY_SERVICE: &str = "service";
+
+fn node_of(pod: &Pod) -> Vec<String> {
+    vec![pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()]
+}
+
+fn service_of(slice: &EndpointSlice) -> Vec<String> {
+    let labels = slice.metadata.labels.as_ref();
+    let service = labels.and_then(|labels| labels.get("kubernetes.io/service-name"));
+    let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
+    service.map(|service| format!("{namespace}/{service}")).into_iter().collect()
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self {
+            pods: Informer::with(&[Index { name: BY_NODE, of: node_of }]),
+            nodes: Informer::default(),
+            leases: Informer::default(),
+            deployments: Informer::default(),
+            replica_sets: Informer::default(),
+            stateful_sets: Informer::default(),
+            revisions: Informer::default(),
+            jobs: Informer::default(),
+            services: Informer::default(),
+            endpoint_slices: Informer::with(&[Index { name: BY_SERVICE, of: service_of }]),
+            budgets: Informer::default(),
+            claims: Informer::default(),
+            volumes: Informer::default(),
+            storage_classes: Informer::default(),
+        }
+    }
+}
+
+impl Caches {
+    /// Starts to fill them. Subscribe before.
+    pub fn run(&self, client: &Client, scope: &Scope) {
+        fn all<K: Kept>(informer: &Informer<K>, client: &Client, scope: &Scope) {
+            informer.run(Api::all(client.clone()), watcher::Config::default(), scope);
+        }
+        all(&self.pods, client, scope);
+        all(&self.nodes, client, scope);
+        all(&self.deployments, client, scope);
+        all(&self.replica_sets, client, scope);
+        all(&self.stateful_sets, client, scope);
+        all(&self.revisions, client, scope);
+        all(&self.jobs, client, scope);
+        all(&self.services, client, scope);
+        all(&self.endpoint_slices, client, scope);
+        all(&self.budgets, client, scope);
+        all(&self.claims, client, scope);
+        all(&self.volumes, client, scope);
+        all(&self.storage_classes, client, scope);
+        let leases = Api::namespaced(client.clone(), NODE_LEASES);
+        self.leases.run(leases, watcher::Config::default(), scope);
+    }
+
+    /// Returns when all of them are filled.
+    pub async fn synced(&self) {
+        self.pods.synced().await;
+        self.nodes.synced().await;
+        self.leases.synced().await;
+        self.deployments.synced().await;
+        self.replica_sets.synced().await;
+        self.stateful_sets.synced().await;
+        self.revisions.synced().await;
+        self.jobs.synced().await;
+        self.services.synced().await;
+        self.endpoint_slices.synced().await;
+        self.budgets.synced().await;
+        self.claims.synced().await;
+        self.volumes.synced().await;
+        self.storage_classes.synced().await;
+    }
+}

@@ -1,0 +1,84 @@
+//! What every controller of a cluster is given.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::SharedClock;
+use aro_kube_client::informer::ObjectKey;
+use aro_reconcile::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
+use aro_runtime::{Fault, Scope};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource};
+use tokio::time::Instant;
+
+use crate::caches::Caches;
+use crate::events::Recorder;
+use crate::workloads::Activity;
+
+/// What every controller of a cluster is given.
+#[derive(Clone)]
+pub struct Context {
+    pub client: Client,
+    pub caches: Caches,
+    pub clock: SharedClock,
+    pub events: Recorder,
+    pub metrics: ReconcileMetrics,
+    pub activity: Activity,
+    /// How long a node may be silent before it counts as lost.
+    pub node_grace: Duration,
+    /// Where the directories of local volumes are made; `None`: claims are not provisioned here.
+    pub volumes: Option<std::path::PathBuf>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Context")
+    }
+}
+
+impl Context {
+    /// A namespace's objects of one kind.
+    pub fn api<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Starts a controller on its queue.
+    pub fn drive<R: Reconcile<Key = ObjectKey>>(
+        &self,
+        reconciler: R,
+        queue: Queue<ObjectKey>,
+        pace: Pace,
+        scope: &Scope,
+    ) {
+        self.activity.know(&queue);
+        drive(Arc::new(reconciler), queue, pace, self.metrics.clone(), scope);
+    }
+
+    /// The time until `at`, by the wall clock; nothing if that is past.
+    pub fn until(&self, at: aro_base::Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
+    }
+
+    /// Now, by the clock that only goes forward.
+    pub fn instant(&self) -> Instant {
+        Instant::now()
+    }
+}
+
+/// A fault of a call to the API server.
+pub fn refused(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Fault {
+    move |error| Fault::caused(what, error)
+}
+
+/// Whether the API server says that there is no such thing.
+pub fn is_missing(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Whether the API server says that it is there already, or was changed by somebody else.
+pub fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
