@@ -20,5 +20,5 @@ mod trace;
 
 pub use panics::{CatchPanic, CatchPanicLayer};
 pub use request_metrics::{InFlight, RequestMetrics, STANDARD_BUCKETS};
-pub use serve::{Handshake, Peer, ServeOptions, Server, serve, serve_after};
+pub use serve::{Handshake, Peer, ServeOptions, Server, Upgradable, Upgrade, UpgradedIo, serve, serve_after};
 pub use trace::{Trace, TraceLayer};

@@ -1,6 +1,7 @@
 //! The server: accept, bound, serve, drain.
 
 mod connection;
+mod upgrade;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,6 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service;
+
+pub use upgrade::{Upgradable, Upgrade, UpgradedIo};
 
 /// Bounds of one listener.
 #[derive(Debug, Clone)]
@@ -104,7 +107,7 @@ where
 ///
 /// Returns at once; the accept loop and the connections are tasks of children of `scope`. The service is cloned
 /// per request. A panic in it answers 500 and leaves the connection alive; to answer in a dialect of your own,
-/// put a [`crate::CatchPanicLayer`] into the service.
+/// put a [`crate::CatchPanicLayer`] into the service. An answer can take over an HTTP/1.1 connection: [`Upgrade`].
 pub fn serve_after<H, S, B>(listener: Listener, handshake: H, scope: &Scope, options: ServeOptions) -> Server
 where
     H: Handshake<Service = S>,

@@ -8,7 +8,8 @@ use std::panic::AssertUnwindSafe;
 use aro_runtime::{Fault, Scope, TaskKind};
 use bytes::Bytes;
 use futures::FutureExt as _;
-use http::{Request, Response};
+use http::header::UPGRADE;
+use http::{Request, Response, Version};
 use http_body::Body;
 use http_body_util::Either;
 use hyper::body::Incoming;
@@ -20,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
 
+use super::upgrade::{Switch, Upgradable};
 use super::{Handshake, Peer, ServeOptions};
 use crate::panics;
 
@@ -52,15 +54,26 @@ pub(super) async fn run<H, S, B>(
     // Set by the first request.
     let spoke = CancellationToken::new();
     let seen = spoke.clone();
+    let switch = Switch::default();
+    let noting = switch.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         if !seen.is_cancelled() {
             seen.cancel();
         }
         request.extensions_mut().insert(Peer(peer));
+        let wanted = request.version() == Version::HTTP_11 && request.headers().contains_key(UPGRADE);
+        let io = wanted.then(|| hyper::upgrade::on(&mut request));
+        if wanted {
+            request.extensions_mut().insert(Upgradable);
+        }
+        let switch = noting.clone();
         let response = AssertUnwindSafe(service.clone().oneshot(request)).catch_unwind();
         async move {
             match response.await {
-                Ok(Ok(response)) => Ok::<_, Infallible>(response.map(Either::Left)),
+                Ok(Ok(mut response)) => {
+                    switch.note(response.status(), response.extensions_mut(), io);
+                    Ok::<_, Infallible>(response.map(Either::Left))
+                }
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     tracing::error!(panic = panics::text(&*panic), "a request panicked");
@@ -76,7 +89,7 @@ pub(super) async fn run<H, S, B>(
         .timer(TokioTimer::new())
         .keep_alive_interval(options.header_timeout)
         .max_concurrent_streams(MAX_STREAMS);
-    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), answer);
     tokio::pin!(connection);
 
     // The protocol is guessed from the first bytes, and until then hyper has no time-out of its own: a client that
@@ -106,7 +119,17 @@ pub(super) async fn run<H, S, B>(
     };
     if let Err(error) = ended {
         // The client went away or sent nonsense; its business, not ours.
-        tracing::debug!(%peer, %error, "a connection ended early");
+        return tracing::debug!(%peer, %error, "a connection ended early");
+    }
+    let switched = switch.run(scope.token().clone());
+    tokio::pin!(switched);
+    tokio::select! {
+        () = switched.as_mut() => {}
+        () = scope.cancelled() => {
+            if tokio::time::timeout(options.drain, switched).await.is_err() {
+                tracing::warn!(%peer, "a connection that switched protocols did not end in time and was cut");
+            }
+        }
     }
 }
 

@@ -7,3 +7,4 @@ mod limits;
 mod propagation;
 mod serving;
 mod tracing_spans;
+mod upgrade;
