@@ -203,6 +203,11 @@ impl Real {
         Ok(Self { _manager: manager, server, etcd, dir, client })
     }
 
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.dir.path().join("kubeconfig")
+    }
+
     /// The last lines of a log, for those who look into a failure.
     pub fn log(&self, name: &str) -> String {
         tail(self.dir.path(), name)

@@ -11,6 +11,7 @@ mod python;
 mod real_controllers;
 mod support;
 mod watching;
+mod workloads;
 mod wrong_input;
 
 use std::path::Path;
