@@ -10,6 +10,7 @@
 
 mod class;
 mod clusters;
+pub mod events;
 pub mod informer;
 pub mod node;
 

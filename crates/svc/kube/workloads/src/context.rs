@@ -12,8 +12,8 @@ use kube::{Api, Client, Resource};
 use tokio::time::Instant;
 
 use crate::caches::Caches;
-use crate::events::Recorder;
 use crate::workloads::Activity;
+use aro_kube_client::events::Recorder;
 
 /// What every controller of a cluster is given.
 #[derive(Clone)]

@@ -22,7 +22,6 @@ mod context;
 mod deployment;
 mod disruption;
 mod endpoints;
-mod events;
 mod job;
 mod nodes;
 mod pod_cleanup;
@@ -34,5 +33,4 @@ mod workloads;
 
 pub use caches::Caches;
 pub use context::Context;
-pub use events::Recorder;
 pub use workloads::{Activity, Workloads, WorkloadsOptions};

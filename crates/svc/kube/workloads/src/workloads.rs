@@ -15,10 +15,10 @@ use tokio::time::Instant;
 
 use crate::caches::Caches;
 use crate::context::Context;
-use crate::events::Recorder;
 use crate::{
     claims, deployment, disruption, endpoints, job, nodes, pod_cleanup, replica_set, scheduler, stateful_set,
 };
+use aro_kube_client::events::Recorder;
 
 /// Every controller, by what starts it.
 const CONTROLLERS: [fn(&Context, &Scope); 10] = [
