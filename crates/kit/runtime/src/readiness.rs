@@ -51,6 +51,13 @@ impl Readiness {
         all.iter().filter_map(|(name, why)| Some((name.clone(), why.clone()?))).collect()
     }
 
+    /// Returns when readiness is no longer what the caller thinks it is.
+    pub async fn differs_from(&self, known: bool) {
+        let mut changes = self.0.subscribe();
+        // The sender lives in `self`, so waiting cannot fail while we do.
+        let _ = changes.wait_for(|all| all.values().all(Option::is_none) != known).await;
+    }
+
     /// Returns when every component is ready.
     pub async fn ready(&self) {
         let mut changes = self.0.subscribe();

@@ -30,6 +30,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tracing::Span;
 
 pub use kind::{OnCancel, OnError, Phase, TaskKind};
 pub use laggards::Laggards;
@@ -55,6 +56,8 @@ struct Inner {
     ended: Notify,
     children: Mutex<Vec<Weak<Inner>>>,
     parent: Option<Scope>,
+    /// What its tasks and those of its children run in, for whoever collects their logs.
+    span: Span,
     failure: watch::Sender<Option<Arc<Failure>>>,
 }
 
@@ -67,21 +70,26 @@ struct TaskEntry {
 impl Scope {
     /// The root of a stack's tree; failures that stop the process end here.
     pub fn root(name: impl Into<String>) -> Self {
-        Self::make(name.into(), Phase::Roles, true, None)
+        Self::make(name.into(), Phase::Roles, true, None, Span::none())
     }
 
     /// A scope inside this one, cancelled in its phase.
     pub fn child(&self, phase: Phase, name: &str) -> Self {
-        self.nested(phase, name, false)
+        self.nested(phase, name, false, self.0.span.clone())
     }
 
     /// A scope for a role: failures that stop a role end here.
     pub fn role(&self, name: &str) -> Self {
-        self.nested(Phase::Roles, name, true)
+        self.nested(Phase::Roles, name, true, self.0.span.clone())
     }
 
-    fn nested(&self, phase: Phase, name: &str, role: bool) -> Self {
-        let child = Self::make(format!("{}/{name}", self.0.path), phase, role, Some(self.clone()));
+    /// A scope for a role whose tasks, and those of its children, run in a span.
+    pub fn role_in(&self, name: &str, span: Span) -> Self {
+        self.nested(Phase::Roles, name, true, span)
+    }
+
+    fn nested(&self, phase: Phase, name: &str, role: bool, span: Span) -> Self {
+        let child = Self::make(format!("{}/{name}", self.0.path), phase, role, Some(self.clone()), span);
         let mut children = lock(&self.0.children);
         children.retain(|known| known.strong_count() > 0);
         if self.0.closed.load(Ordering::Acquire) {
@@ -92,7 +100,7 @@ impl Scope {
         child
     }
 
-    fn make(path: String, phase: Phase, role: bool, parent: Option<Self>) -> Self {
+    fn make(path: String, phase: Phase, role: bool, parent: Option<Self>, span: Span) -> Self {
         Self(Arc::new(Inner {
             path,
             phase,
@@ -104,6 +112,7 @@ impl Scope {
             ended: Notify::new(),
             children: Mutex::default(),
             parent,
+            span,
             failure: watch::Sender::new(None),
         }))
     }

@@ -6,6 +6,7 @@
 //! Traces leave by OTLP when `telemetry.otlp_endpoint` is set. Only our own spans are exported: the exporter's HTTP
 //! client traces itself, too, and would feed on its own output.
 
+pub mod capture;
 mod writer;
 
 use std::io::IsTerminal as _;
@@ -20,7 +21,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::{self, FilterExt as _};
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry, fmt};
+use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::{Checked, Period, Problems, Profile, Section};
 use writer::LogWriter;
@@ -122,22 +123,29 @@ pub fn install(
     let provider =
         config.otlp_endpoint.as_deref().map(|endpoint| provider(config, endpoint, service)).transpose()?;
     let traces = provider.as_ref().map(|provider| {
-        let ours = filter::filter_fn(|metadata| metadata.target().starts_with("aro"));
+        let ours =
+            filter::filter_fn(|metadata| metadata.target().starts_with("aro") && !capture::is_mark(metadata));
         tracing_opentelemetry::layer()
             .with_tracer(provider.tracer("aro"))
             .with_filter(ours.and(LevelFilter::INFO))
     });
     let writer = LogWriter::start(std::io::stderr()).map_err(TelemetryError::Thread)?;
     let filter = EnvFilter::builder().parse(&config.log).map_err(TelemetryError::Filter)?;
+    let no_marks = filter::filter_fn(|metadata| !capture::is_mark(metadata));
+    let captured = EnvFilter::builder().parse(&config.log).map_err(TelemetryError::Filter)?;
     tracing_subscriber::registry()
-        .with(format(config.log_format, writer.clone()).with_filter(filter))
+        .with(capture::Capture.with_filter(captured.or(filter::filter_fn(capture::is_mark))))
+        .with(format(config.log_format, writer.clone()).with_filter(filter.and(no_marks)))
         .with(traces)
         .try_init()
         .map_err(TelemetryError::Install)?;
     Ok(Telemetry { logs: writer, provider, timeout: config.otlp_timeout.get() })
 }
 
-fn format(format: LogFormat, writer: LogWriter) -> Box<dyn Layer<Registry> + Send + Sync> {
+fn format<S>(format: LogFormat, writer: LogWriter) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+{
     let terminal = std::io::stderr().is_terminal();
     let base = fmt::layer().with_writer(writer).with_ansi(terminal);
     match format {

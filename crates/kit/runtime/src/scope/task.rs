@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use aro_base::chain;
 use futures::FutureExt as _;
 
+use tracing::Instrument as _;
+
 use super::{OnCancel, OnError, Scope, TaskEntry, TaskKind, lock};
 
 /// Why a task ended other than well.
@@ -71,7 +73,7 @@ impl Scope {
         // The list is not locked here: a runtime that is going down drops the future at once, and its drop books
         // the task out.
         #[expect(clippy::disallowed_methods, reason = "this is the place the rule points to")]
-        let handle = tokio::spawn(body).abort_handle();
+        let handle = tokio::spawn(body.instrument(self.0.span.clone())).abort_handle();
         match lock(&self.0.tasks).get_mut(&id) {
             Some(entry) if !self.0.closed.load(Ordering::Acquire) => entry.abort = Some(handle),
             // Ended already, or the scope was closed meanwhile.
