@@ -10,7 +10,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 
 /// Everything the controllers of one cluster look at. Cloning gives other handles to the same copies.
 #[derive(Debug, Clone)]
@@ -39,6 +39,28 @@ pub const BY_NODE: &str = "node";
 /// The index of slices by the service they belong to, as `namespace/name`.
 pub const BY_SERVICE: &str = "service";
 
+/// The index of pods without a controller by the set whose member they could be by name, as `namespace/name`.
+pub const BY_PARENT: &str = "parent";
+
+/// What the name of an orphan says about the set it could belong to.
+fn parent_of(pod: &Pod) -> Vec<String> {
+    if pod.metadata.owner_references.iter().flatten().any(|owner| owner.controller == Some(true)) {
+        return Vec::new();
+    }
+    let parent = pod.metadata.name.as_deref().and_then(|name| name.rsplit_once('-'));
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    parent.map(|(parent, _)| format!("{namespace}/{parent}")).into_iter().collect()
+}
+
+/// The index of objects without a controller, by namespace: somebody may want to adopt them.
+pub const ORPHANS: &str = "orphans";
+
+fn orphan_in<K: Resource>(object: &K) -> Vec<String> {
+    let controlled =
+        object.meta().owner_references.iter().flatten().any(|owner| owner.controller == Some(true));
+    if controlled { Vec::new() } else { vec![object.meta().namespace.clone().unwrap_or_default()] }
+}
+
 fn node_of(pod: &Pod) -> Vec<String> {
     vec![pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()]
 }
@@ -53,11 +75,15 @@ fn service_of(slice: &EndpointSlice) -> Vec<String> {
 impl Default for Caches {
     fn default() -> Self {
         Self {
-            pods: Informer::with(&[Index { name: BY_NODE, of: node_of }]),
+            pods: Informer::with(&[
+                Index { name: BY_NODE, of: node_of },
+                Index { name: BY_PARENT, of: parent_of },
+                Index { name: ORPHANS, of: orphan_in },
+            ]),
             nodes: Informer::default(),
             leases: Informer::default(),
             deployments: Informer::default(),
-            replica_sets: Informer::default(),
+            replica_sets: Informer::with(&[Index { name: ORPHANS, of: orphan_in }]),
             stateful_sets: Informer::default(),
             revisions: Informer::default(),
             jobs: Informer::default(),
