@@ -67,6 +67,8 @@ struct Inner<K> {
     spaces: BTreeMap<String, HashSet<ObjectKey>>,
     /// Written by us since the last list began: a list that began before may lack them.
     fresh: HashSet<ObjectKey>,
+    /// The newest version the watch has told about. Whatever is older and not here is gone.
+    told: u64,
 }
 
 /// The index of objects by the uid of their controller.
@@ -87,8 +89,14 @@ impl<K: Kept> Cache<K> {
         let mut indexes = indexes.to_vec();
         indexes.insert(0, Index { name: BY_CONTROLLER, of: controller_uid });
         let found = indexes.iter().map(|_| HashMap::new()).collect();
-        let inner =
-            Inner { objects: HashMap::new(), indexes, found, spaces: BTreeMap::new(), fresh: HashSet::new() };
+        let inner = Inner {
+            objects: HashMap::new(),
+            indexes,
+            found,
+            spaces: BTreeMap::new(),
+            fresh: HashSet::new(),
+            told: 0,
+        };
         Self { inner: Arc::new(RwLock::new(inner)) }
     }
 
@@ -138,6 +146,11 @@ impl<K: Kept> Cache<K> {
         let key = key_of(&object);
         let object = Arc::new(lean(object));
         let mut inner = self.inner.write();
+        // The watch may be faster than the answer: it has told already that the object is gone.
+        let over = version(&*object).is_some_and(|version| version <= inner.told);
+        if over && !inner.objects.contains_key(&key) {
+            return object;
+        }
         inner.put(&key, &object);
         inner.fresh.insert(key);
         object
@@ -158,6 +171,7 @@ impl<K: Kept> Cache<K> {
         let mut inner = self.inner.write();
         // What was written through is news for subscribers, even though we have it.
         let old = inner.objects.get(&key).cloned();
+        inner.told = inner.told.max(version(&*new).unwrap_or_default());
         if let Some(old) = &old
             && let (Some(known), Some(seen)) = (version(&**old), version(&*new))
             && seen < known
@@ -169,16 +183,17 @@ impl<K: Kept> Cache<K> {
         Some(Change::Applied { old, new })
     }
 
-    /// Takes in that an object is gone. `None` if there is a newer one of that name.
-    pub(super) fn gone(&self, last: K) -> Option<Change<K>> {
+    /// Takes in that an object is gone. A newer one of that name stays.
+    pub(super) fn gone(&self, last: K) -> Change<K> {
         let key = key_of(&last);
         let mut inner = self.inner.write();
+        inner.told = inner.told.max(version(&last).unwrap_or_default());
         let same = inner.objects.get(&key).is_some_and(|known| known.uid() == last.uid());
         if same {
             inner.remove(&key);
         }
         drop(inner);
-        Some(Change::Deleted(Arc::new(lean(last))))
+        Change::Deleted(Arc::new(lean(last)))
     }
 
     /// A list begins: what was written before is on it.

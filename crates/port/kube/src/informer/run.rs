@@ -44,11 +44,7 @@ impl<K: Kept> Informer<K> {
                     self.synced.send_replace(true);
                 }
                 Ok(Event::Apply(object)) => self.take(object),
-                Ok(Event::Delete(object)) => {
-                    if let Some(change) = self.cache.gone(object) {
-                        self.tell(&change);
-                    }
-                }
+                Ok(Event::Delete(object)) => self.tell(&self.cache.gone(object)),
                 // The watcher starts again by itself.
                 Err(error) => {
                     tracing::debug!(kind = %K::kind(&()), error = %chain(&error), "a watch ended and starts again");

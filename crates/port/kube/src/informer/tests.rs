@@ -76,3 +76,14 @@ fn a_new_list_drops_what_it_lacks_unless_that_was_written_meanwhile() {
     assert_eq!(gone, ["old", "written-and-deleted-by-others"]);
     assert_eq!(cache.len(), 2);
 }
+
+#[test]
+fn an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back() {
+    let cache = cache();
+    cache.seen(pod("a", "u1", 1));
+    cache.gone(pod("a", "u1", 5));
+    cache.wrote(pod("a", "u1", 4));
+    assert!(cache.is_empty(), "the watch was faster than the answer to the deletion");
+    cache.wrote(pod("b", "u2", 6));
+    assert_eq!(cache.len(), 1, "what the watch has not come to is new");
+}

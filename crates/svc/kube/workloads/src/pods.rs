@@ -1,5 +1,9 @@
 //! Words about pods that every controller uses.
 
+pub mod adoption;
+pub mod batch;
+pub mod select;
+
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
