@@ -22,6 +22,7 @@ mod housekeeping;
 pub mod http;
 pub mod identity;
 pub mod kubeconfig;
+mod nodes;
 mod observe;
 mod rest;
 mod role;

@@ -28,6 +28,7 @@ pub use object::metadata_only;
 pub use update::is_gone;
 
 use crate::http::answer::{self, Answer};
+use crate::nodes;
 
 /// The verb of a request on a resource, as discovery and roles name it.
 pub fn verb(method: &Method, named: bool, watching: bool) -> &'static str {
@@ -101,11 +102,9 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
         ("status" | "approval" | "ephemeralcontainers" | "resize", "patch") => patch::patch(call).await,
         ("binding", "create") => scale::bind(call).await,
         ("eviction", "create") => evict::evict(call).await,
-        _ => Err(Status::new(
-            501,
-            "NotImplemented",
-            format!("this server does not serve {}/{subresource} yet", resource.plural),
-        )),
+        ("log", "get") => nodes::logs(call).await,
+        ("portforward", "get" | "create") => nodes::portforward(call),
+        _ => Err(nodes::not_possible(&resource.plural, &subresource)),
     }
 }
 

@@ -70,6 +70,8 @@ async fn run(
     }
     let served = served.clone();
     let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+    // Logs are text and forwarded ports are no documents: neither is negotiated.
+    let accept = accept.filter(|_| !matches!(path.subresource, "log" | "portforward"));
     let Some(accepted) = media::accepted(accept) else {
         let types = media::TYPES;
         // Upstream's router looks at media types alone, and only for built-in resources; the rest is looked at later.
@@ -100,6 +102,7 @@ async fn run(
         accepted,
         now: cluster.now(),
         warnings: Vec::new(),
+        upgradable: parts.extensions.get::<aro_web::Upgradable>().is_some(),
     };
     if reviews::is_review(&call.served) {
         return reviews::handle(call);

@@ -35,6 +35,8 @@ pub struct Call {
     pub accepted: Accepted,
     pub now: Timestamp,
     pub warnings: Vec<String>,
+    /// Whether the answer may switch protocols.
+    pub upgradable: bool,
 }
 
 impl Call {

@@ -3,4 +3,7 @@
 
 mod clusters;
 mod identity;
+mod logs;
+mod portforward;
+mod server;
 mod support;

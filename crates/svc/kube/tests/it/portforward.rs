@@ -1,0 +1,163 @@
+use std::net::SocketAddr;
+
+use anyhow::{Result, ensure};
+use aro_fixtures::wait;
+use aro_runtime::{Fault, Scope, TaskKind};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Pod;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::server::{Server, ways};
+
+/// Greets, sends back everything, and when there is no more says how much it was: only then, so that half-closing shows.
+async fn echo(scope: &Scope, greeting: &'static str) -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let port = listener.local_addr()?.port();
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Helper, "echo", async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            inside.spawn(TaskKind::Helper, "echoed", async move {
+                let (mut from, mut to) = stream.split();
+                let _ = to.write_all(greeting.as_bytes()).await;
+                let count = tokio::io::copy(&mut from, &mut to).await.unwrap_or(0);
+                let _ = to.write_all(format!("|{count}").as_bytes()).await;
+                Ok::<_, Fault>(())
+            });
+        }
+        Ok::<_, Fault>(())
+    });
+    Ok(port)
+}
+
+/// Sends everything, ends its half, and returns what came back.
+async fn exchange(port: u16, bytes: &[u8]) -> Result<Vec<u8>> {
+    let stream = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).await?;
+    let (mut from, mut to) = stream.into_split();
+    let mut got = Vec::new();
+    let sending = async {
+        to.write_all(bytes).await?;
+        to.shutdown().await
+    };
+    let (sent, read) =
+        tokio::time::timeout(wait::DEADLINE, async { tokio::join!(sending, from.read_to_end(&mut got)) })
+            .await?;
+    sent?;
+    read?;
+    Ok(got)
+}
+
+fn expected(greeting: &str, bytes: &[u8]) -> Vec<u8> {
+    [greeting.as_bytes(), bytes, format!("|{}", bytes.len()).as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn kubectl_forwards_several_ports_many_connections_and_much_data() -> Result<()> {
+    let server = Server::start().await?;
+    server.pod("p", &["a"], Some("n")).await?;
+    let (web, other) = (echo(&server.scope, "web ").await?, echo(&server.scope, "other ").await?);
+    server.node.ports.lock().extend([(80, web), (81, other)]);
+    let much: Vec<u8> = (0..10_u32 << 20).map(|index| (index % 251) as u8).collect();
+    for kubectl in ways(&server.kubeconfig) {
+        let about = format!("{} websockets {}", kubectl.program.display(), kubectl.websockets);
+        let mut forward = kubectl.forward("p", &[80, 81]).await?;
+        let (web, other) = (forward.local[0], forward.local[1]);
+        assert_eq!(exchange(web, b"hello").await?, expected("web ", b"hello"), "{about}");
+        assert_eq!(exchange(other, b"").await?, expected("other ", b""), "{about}");
+        let texts: Vec<String> = (0..40).map(|number| format!("request {number}")).collect();
+        let all = texts.iter().map(|text| exchange(web, text.as_bytes()));
+        for (got, text) in try_join_all(all).await?.into_iter().zip(&texts) {
+            assert_eq!(got, expected("web ", text.as_bytes()), "{about}");
+        }
+        ensure!(
+            exchange(web, &much).await? == expected("web ", &much),
+            "10 MiB were changed on the way: {about}"
+        );
+        // A connection is open when the client is killed: nothing stays.
+        let mut open = TcpStream::connect(("127.0.0.1", web)).await?;
+        open.read_exact(&mut [0; 4]).await?;
+        assert_eq!(server.node.open(), 1, "{about}");
+        forward.child.kill().await?;
+        wait::until("the connection to be let go", || async { Ok((server.node.open() == 0).then_some(())) })
+            .await?;
+    }
+    server.end().await
+}
+
+#[tokio::test]
+async fn kubectl_is_told_about_ports_nobody_listens_on_and_pods_that_are_not_there() -> Result<()> {
+    let server = Server::start().await?;
+    server.pod("p", &["a"], Some("n")).await?;
+    server.pod("far", &["a"], Some("elsewhere")).await?;
+    for kubectl in ways(&server.kubeconfig) {
+        let forward = kubectl.forward("p", &[82]).await?;
+        assert_eq!(exchange(forward.local[0], b"").await.unwrap_or_default(), b"");
+        let output = tokio::time::timeout(wait::DEADLINE, forward.child.wait_with_output()).await??;
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(err.contains("error forwarding port 82 to pod p, uid "), "{err}");
+        assert!(err.contains("nobody listens on port 82"), "{err}");
+        let (code, _, err) = kubectl.run(&["port-forward", "pod/far", ":80"]).await?;
+        assert_ne!(code, 0);
+        assert!(err.contains("has no kubelet in this process, so its ports cannot be forwarded"), "{err}");
+    }
+    server.end().await
+}
+
+#[tokio::test]
+async fn a_pod_that_goes_away_ends_its_connections_and_a_cluster_that_stops_ends_all() -> Result<()> {
+    let server = Server::start().await?;
+    server.pod("p", &["a"], Some("n")).await?;
+    for kubectl in ways(&server.kubeconfig) {
+        let pod = Scope::root("pod");
+        let port = echo(&pod, "x").await?;
+        server.node.ports.lock().insert(80, port);
+        let forward = kubectl.forward("p", &[80]).await?;
+        let mut stream = TcpStream::connect(("127.0.0.1", forward.local[0])).await?;
+        stream.read_exact(&mut [0; 1]).await?;
+        pod.close(std::time::Duration::from_secs(1)).await?;
+        let read = tokio::time::timeout(wait::DEADLINE, stream.read(&mut [0; 1])).await?;
+        assert_eq!(read.unwrap_or(0), 0);
+    }
+    let Some(kubectl) = ways(&server.kubeconfig).pop() else { return server.end().await };
+    let port = echo(&server.scope, "x").await?;
+    server.node.ports.lock().insert(80, port);
+    let mut forward = kubectl.forward("p", &[80]).await?;
+    let mut stream = TcpStream::connect(("127.0.0.1", forward.local[0])).await?;
+    stream.read_exact(&mut [0; 1]).await?;
+    server.clusters.stop("one")?;
+    tokio::time::timeout(wait::DEADLINE, forward.child.wait()).await??;
+    wait::until("the connection to be let go", || async { Ok((server.node.open() == 0).then_some(())) })
+        .await?;
+    server.end().await
+}
+
+#[tokio::test]
+async fn kube_rs_forwards_over_channels() -> Result<()> {
+    let server = Server::start().await?;
+    server.pod("p", &["a"], Some("n")).await?;
+    let (web, other) = (echo(&server.scope, "web ").await?, echo(&server.scope, "other ").await?);
+    server.node.ports.lock().extend([(80, web), (81, other)]);
+    let pods: kube::Api<Pod> = kube::Api::default_namespaced(server.client().await?);
+    let mut forward = pods.portforward("p", &[80, 81, 82]).await?;
+    let (mut web, mut other) = (forward.take_stream(80).unwrap(), forward.take_stream(81).unwrap());
+    let error = forward.take_error(82).unwrap();
+    let mut got = vec![0; 9];
+    web.write_all(b"hello").await?;
+    web.read_exact(&mut got).await?;
+    assert_eq!(got, b"web hello");
+    other.read_exact(&mut got[..6]).await?;
+    assert_eq!(&got[..6], b"other ");
+    let error = tokio::time::timeout(wait::DEADLINE, error).await?.unwrap_or_default();
+    assert!(error.starts_with("error forwarding port 82 to pod p, uid "), "{error}");
+    let much = vec![7; 10 << 20];
+    let (mut from, mut to) = tokio::io::split(web);
+    let mut back = vec![0; much.len()];
+    let both = async { tokio::try_join!(to.write_all(&much), from.read_exact(&mut back)) };
+    tokio::time::timeout(wait::DEADLINE, both).await??;
+    assert_eq!(back, much);
+    drop((from, to, other));
+    forward.abort();
+    wait::until("the connections to be let go", || async { Ok((server.node.open() == 0).then_some(())) })
+        .await?;
+    server.end().await
+}

@@ -1,0 +1,310 @@
+//! A whole server over TLS, a node that is only pretended, and kubectl.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use aro_fixtures::wait;
+use aro_kube::{Cluster, Clusters, Kube, KubeConfig, KubePorts};
+use aro_kube_client::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
+use aro_runtime::{
+    Checked, Fault, Listener, Metrics, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt as _};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+
+pub struct Server {
+    pub cluster: Arc<Cluster>,
+    pub clusters: Clusters,
+    pub scope: Scope,
+    pub kubeconfig: PathBuf,
+    pub node: Arc<FakeNode>,
+    _dir: tempfile::TempDir,
+}
+
+impl Server {
+    pub async fn start() -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let scope = Scope::root("test");
+        let (started, mut clusters) = watch::channel(None);
+        let ports = KubePorts {
+            listener: Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?,
+            dir: dir.path().to_owned(),
+            flush: false,
+            clock: SystemClock::shared(),
+            metrics: Metrics::new(),
+            readiness: Readiness::new(),
+            started,
+        };
+        let config = KubeConfig { clusters: vec!["one".to_owned()], ..KubeConfig::default() };
+        let config: Checked<KubeConfig> =
+            config.check().map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
+        let role = Kube::build(config, ports)?;
+        let inside = scope.role("kube");
+        scope.spawn(TaskKind::Role, "kube", {
+            let inside = inside.clone();
+            async move { role.run(inside).await.map_err(|error| Fault::caused("run", error)) }
+        });
+        let clusters =
+            tokio::time::timeout(wait::DEADLINE, clusters.wait_for(Option::is_some)).await??.clone();
+        let clusters = clusters.context("clusters")?;
+        let cluster = clusters.get("one").context("a cluster")?;
+        let node = Arc::new(FakeNode::default());
+        cluster.nodes.add("n", node.clone());
+        let kubeconfig = dir.path().join("kubeconfig.yaml");
+        Ok(Self { cluster, clusters, scope, kubeconfig, node, _dir: dir })
+    }
+
+    pub async fn client(&self) -> Result<kube::Client> {
+        Ok(aro_kube_client::of_kubeconfig(&self.kubeconfig, None).await?)
+    }
+
+    /// A pod that runs on the pretended node, as far as anybody can tell.
+    pub async fn pod(&self, name: &str, containers: &[&str], node: Option<&str>) -> Result<()> {
+        let client = self.client().await?;
+        let accounts: kube::Api<k8s_openapi::api::core::v1::ServiceAccount> =
+            kube::Api::default_namespaced(client.clone());
+        wait::until("the account of pods", || async { Ok(accounts.get_opt("default").await?) }).await?;
+        let containers: Vec<Value> =
+            containers.iter().map(|name| json!({"name": name, "image": "x"})).collect();
+        let mut pod = json!({"metadata": {"name": name}, "spec": {"containers": containers}});
+        if let Some(node) = node {
+            pod["spec"]["nodeName"] = json!(node);
+        }
+        let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = kube::Api::default_namespaced(client);
+        let pod = pods.create(&kube::api::PostParams::default(), &serde_json::from_value(pod)?).await?;
+        let status =
+            json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        let name = pod.metadata.name.unwrap_or_default();
+        pods.patch_status(&name, &kube::api::PatchParams::default(), &kube::api::Patch::Merge(&status))
+            .await?;
+        Ok(())
+    }
+
+    pub async fn end(self) -> Result<()> {
+        self.scope.close(Duration::from_secs(10)).await?;
+        Ok(())
+    }
+}
+
+/// A node that has logs of its own invention, and forwards to real ports of this machine.
+#[derive(Default)]
+pub struct FakeNode {
+    /// Which real port is behind a pod's port.
+    pub ports: Mutex<HashMap<u16, u16>>,
+    /// What was asked for.
+    pub asked: Mutex<Vec<(String, String, LogOptions)>>,
+    /// Why logs are refused.
+    pub refusal: Mutex<Option<NodeError>>,
+    /// Followed logs and connections that are open.
+    pub open: Arc<AtomicUsize>,
+}
+
+/// Counts itself.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl FakeNode {
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl NodeApi for FakeNode {
+    async fn logs(
+        &self,
+        pod: &PodIdentity,
+        container: &str,
+        options: &LogOptions,
+    ) -> Result<BoxStream<'static, Bytes>, NodeError> {
+        self.asked.lock().push((pod.name.clone(), container.to_owned(), options.clone()));
+        if let Some(refusal) = self.refusal.lock().clone() {
+            return Err(refusal);
+        }
+        let lines = futures::stream::iter((0..3).map(|line| Bytes::from(format!("line {line}\n"))));
+        if !options.follow {
+            return Ok(lines.boxed());
+        }
+        let counted = Counted::new(&self.open);
+        let forever = futures::stream::pending().inspect(move |_| {
+            let _ = &counted;
+        });
+        Ok(lines.chain(forever).boxed())
+    }
+
+    async fn connect(&self, _pod: &PodIdentity, port: u16) -> Result<Box<dyn Pipe>, NodeError> {
+        let real = self.ports.lock().get(&port).copied();
+        let Some(real) = real else {
+            return Err(NodeError::BadRequest(format!("nobody listens on port {port}")));
+        };
+        let connected = TcpStream::connect(("127.0.0.1", real)).await;
+        let stream = connected.map_err(|error| NodeError::Unavailable(error.to_string()))?;
+        Ok(Box::new(CountedPipe { stream, _counted: Counted::new(&self.open) }))
+    }
+}
+
+struct CountedPipe {
+    stream: TcpStream,
+    _counted: Counted,
+}
+
+impl tokio::io::AsyncRead for CountedPipe {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::pin::Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl tokio::io::AsyncWrite for CountedPipe {
+    fn poll_write(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+        bytes: &[u8],
+    ) -> std::task::Poll<std::io::Result<usize>> {
+        std::pin::Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::pin::Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::pin::Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests have no configuration of their own")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Every kubectl there is: the one on the PATH, and the one built beside the checkout.
+pub fn kubectls() -> Vec<PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    let mut found: Vec<PathBuf> = std::env::split_paths(&path)
+        .map(|dir| dir.join("kubectl"))
+        .find(|file| file.is_file())
+        .into_iter()
+        .collect();
+    let home = || variable("HOME").map(|home| format!("{home}/.cache/aro"));
+    let cache = variable("ARO_CACHE").or_else(home).map(PathBuf::from);
+    let peers = cache.and_then(|cache| std::fs::read_dir(cache.join("peers")).ok());
+    found.extend(
+        peers
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|peer| peer.path().join("bin/kubectl"))
+            .filter(|file| file.is_file()),
+    );
+    if found.is_empty() {
+        eprintln!("SKIPPED: no kubectl on the PATH or in the cache; `make deps-kubectl` installs one");
+    }
+    found
+}
+
+pub struct Kubectl {
+    pub program: PathBuf,
+    pub kubeconfig: PathBuf,
+    /// Over WebSockets, or over SPDY as old ones do.
+    pub websockets: bool,
+}
+
+impl Kubectl {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(arguments)
+            .env("KUBECTL_PORT_FORWARD_WEBSOCKETS", if self.websockets { "true" } else { "false" })
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs it; its exit code, and what it wrote.
+    pub async fn run(&self, arguments: &[&str]) -> Result<(i32, String, String)> {
+        let output = tokio::time::timeout(wait::DEADLINE, self.command(arguments).output()).await??;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok((output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr)))
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Result<Child> {
+        Ok(self.command(arguments).spawn()?)
+    }
+
+    /// Forwards ports of a pod, to free ones of this machine; returns when it listens.
+    pub async fn forward(&self, pod: &str, ports: &[u16]) -> Result<Forward> {
+        let mut arguments =
+            vec!["port-forward".to_owned(), format!("pod/{pod}"), "--address=127.0.0.1".to_owned()];
+        arguments.extend(ports.iter().map(|port| format!(":{port}")));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut child = self.start(&arguments)?;
+        let stdout = child.stdout.take().context("stdout")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let mut local = Vec::new();
+        while local.len() < ports.len() {
+            let line = tokio::time::timeout(wait::DEADLINE, lines.next_line()).await??;
+            let Some(line) = line else { bail!("kubectl port-forward ended: {}", self.stderr(child).await) };
+            let port =
+                line.strip_prefix("Forwarding from 127.0.0.1:").and_then(|rest| rest.split(' ').next());
+            local.push(port.with_context(|| line.clone())?.parse()?);
+        }
+        Ok(Forward { child, local, _lines: lines })
+    }
+
+    async fn stderr(&self, child: Child) -> String {
+        let output = child.wait_with_output().await;
+        output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default()
+    }
+}
+
+pub struct Forward {
+    pub child: Child,
+    pub local: Vec<u16>,
+    /// A pipe that nobody holds open would end kubectl.
+    _lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
+}
+
+/// All kubectls, in both ways of forwarding.
+pub fn ways(kubeconfig: &Path) -> Vec<Kubectl> {
+    let all = kubectls().into_iter().flat_map(|program| [(program.clone(), true), (program, false)]);
+    all.map(|(program, websockets)| Kubectl { program, kubeconfig: kubeconfig.to_owned(), websockets })
+        .collect()
+}
