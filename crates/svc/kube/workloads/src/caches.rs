@@ -5,7 +5,7 @@ use aro_runtime::Scope;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -26,6 +26,7 @@ pub struct Caches {
     pub jobs: Informer<Job>,
     pub services: Informer<Service>,
     pub endpoint_slices: Informer<EndpointSlice>,
+    pub endpoints: Informer<Endpoints>,
     pub budgets: Informer<PodDisruptionBudget>,
     pub claims: Informer<PersistentVolumeClaim>,
     pub volumes: Informer<PersistentVolume>,
@@ -72,6 +73,17 @@ fn service_of(slice: &EndpointSlice) -> Vec<String> {
     service.map(|service| format!("{namespace}/{service}")).into_iter().collect()
 }
 
+/// The index of Services by the first pair of their selector, as `namespace/key=value`. A Service can only select pods
+/// with that label.
+pub const BY_SELECTOR: &str = "selector";
+
+fn first_selector_of(service: &Service) -> Vec<String> {
+    let namespace = service.metadata.namespace.as_deref().unwrap_or_default();
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    let first = selector.and_then(|selector| selector.first_key_value());
+    first.map(|(key, value)| format!("{namespace}/{key}={value}")).into_iter().collect()
+}
+
 impl Default for Caches {
     fn default() -> Self {
         Self {
@@ -87,8 +99,9 @@ impl Default for Caches {
             stateful_sets: Informer::default(),
             revisions: Informer::default(),
             jobs: Informer::default(),
-            services: Informer::default(),
+            services: Informer::with(&[Index { name: BY_SELECTOR, of: first_selector_of }]),
             endpoint_slices: Informer::with(&[Index { name: BY_SERVICE, of: service_of }]),
+            endpoints: Informer::default(),
             budgets: Informer::default(),
             claims: Informer::default(),
             volumes: Informer::default(),
@@ -112,6 +125,7 @@ impl Caches {
         all(&self.jobs, client, scope);
         all(&self.services, client, scope);
         all(&self.endpoint_slices, client, scope);
+        all(&self.endpoints, client, scope);
         all(&self.budgets, client, scope);
         all(&self.claims, client, scope);
         all(&self.volumes, client, scope);
@@ -132,6 +146,7 @@ impl Caches {
         self.jobs.synced().await;
         self.services.synced().await;
         self.endpoint_slices.synced().await;
+        self.endpoints.synced().await;
         self.budgets.synced().await;
         self.claims.synced().await;
         self.volumes.synced().await;
