@@ -3,6 +3,7 @@
 pub mod adoption;
 pub mod batch;
 pub mod select;
+pub mod share;
 
 use std::time::Duration;
 

@@ -33,6 +33,7 @@ use crate::pods::batch::{all, slow_start};
 use crate::pods::select::{owning_selector, selects};
 use crate::pods::{controller_of, is_active, of_template};
 use plan::{Scale, Trouble};
+pub(crate) use plan::{is_namespace_ending, said};
 
 /// Changes of pods that only change counts are looked at together.
 const GATHER: Duration = Duration::from_millis(20);
