@@ -1,5 +1,6 @@
 //! Workload controllers, each scenario on our API server and on a real one.
 
+mod deployments;
 mod kubelet;
 mod world;
 

@@ -159,14 +159,12 @@ impl World {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    #[allow(dead_code, reason = "for scenarios to come")]
     /// Every kubectl there is, speaking to this cluster.
     pub fn kubectls(&self) -> Result<Vec<Kubectl>> {
         let new = |program: &PathBuf| Kubectl::new(program, &self.kubeconfig, self.context);
         kubectls().iter().map(new).collect()
     }
 
-    #[allow(dead_code, reason = "for scenarios to come")]
     /// The newest kubectl there is.
     pub fn kubectl(&self) -> Result<Kubectl> {
         self.kubectls()?.pop().context("a kubectl")
@@ -193,6 +191,6 @@ pub async fn on_real(scenarios: impl AsyncFn(&World) -> Result<()>) -> Result<()
 }
 
 async fn run(world: World, scenarios: impl AsyncFn(&World) -> Result<()>) -> Result<()> {
-    scenarios(&world).await?;
+    scenarios(&world).await.with_context(|| format!("on {}", world.kind))?;
     world.stop().await
 }
