@@ -1,0 +1,544 @@
+//! One pod: a pass brings its containers where they should be, and its status in line with them.
+//!
+//! The order of a pass: a pod on its way out is ended; one whose time is over is killed; what it refers to has to be
+//! there; containers that run first end well one after the other; then all others run, end and start again by the
+//! pod's policy. The status is written once, at the end, if it changed.
+
+mod live;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::{SignedDuration, Timestamp};
+use aro_kube_client::informer::{ObjectKey, key_of};
+use aro_reconcile::{Outcome, Reconcile};
+use aro_runtime::Fault;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt as _};
+use parking_lot::Mutex;
+
+use crate::container::{ContainerState, Policy, Stage, policy_of};
+use crate::environment::{Place, Trouble};
+use crate::kubelet::Shared;
+use crate::simulate::{SIMULATED, Script};
+use crate::sources::Reference;
+use crate::status::{Facts, init_specs, patch, phase, specs, status};
+use crate::volumes::{self, Volumes};
+
+pub use live::View;
+
+/// A pod that something is going on with.
+pub struct Slot {
+    pub uid: String,
+    state: tokio::sync::Mutex<PodState>,
+    /// What is asked about its containers from outside while a pass may be under way.
+    pub views: Mutex<HashMap<String, View>>,
+}
+
+pub(crate) struct PodState {
+    address: String,
+    started: Timestamp,
+    init: Vec<ContainerState>,
+    containers: Vec<ContainerState>,
+    volumes: Option<Volumes>,
+    prepared: bool,
+    tries: u32,
+    refresh: Option<Timestamp>,
+    killed: Option<(&'static str, &'static str)>,
+}
+
+pub(crate) struct Passes {
+    pub shared: Arc<Shared>,
+}
+
+/// How often the files of a pod are brought up to date.
+const REFRESH: SignedDuration = SignedDuration::from_secs(30);
+
+impl Reconcile for Passes {
+    type Key = ObjectKey;
+    const NAME: &'static str = "kubelet";
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {
+        let shared = &self.shared;
+        let pod = shared.pods.cache().get(key).filter(|pod| shared.is_ours(pod));
+        let Some(pod) = pod else {
+            self.gone(key).await;
+            return Ok(Outcome::Settled);
+        };
+        let uid = pod.uid().unwrap_or_default();
+        let known = shared.slots.lock().get(key).cloned();
+        if let Some(other) = known.filter(|slot| slot.uid != uid) {
+            // Another pod had this name, and went without telling.
+            self.end(&other, Duration::ZERO).await;
+            shared.slots.lock().remove(key);
+        }
+        let terminating = pod.metadata.deletion_timestamp.is_some();
+        if is_finished(&pod) && !terminating && !shared.slots.lock().contains_key(key) {
+            return Ok(Outcome::Settled);
+        }
+        let slot = self.slot(key, &pod, &uid);
+        let mut state = slot.state.lock().await;
+        if terminating {
+            return self.terminate(key, &pod, &slot, &mut state).await;
+        }
+        self.pass(key, &pod, &slot, &mut state).await
+    }
+}
+
+fn is_finished(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+impl Passes {
+    fn slot(&self, key: &ObjectKey, pod: &Pod, uid: &str) -> Arc<Slot> {
+        let mut slots = self.shared.slots.lock();
+        let made = || {
+            let state = tokio::sync::Mutex::new(self.take_up(pod));
+            Arc::new(Slot { uid: uid.to_owned(), state, views: Mutex::default() })
+        };
+        slots.entry(key.clone()).or_insert_with(made).clone()
+    }
+
+    /// The state of a pod as its status tells it.
+    fn take_up(&self, pod: &Pod) -> PodState {
+        let now = self.shared.clock.now();
+        let status = pod.status.as_ref();
+        let on_host = pod.spec.as_ref().and_then(|spec| spec.host_network).unwrap_or_default();
+        let known = status.and_then(|status| status.pod_ip.clone()).filter(|address| !address.is_empty());
+        let address = match known {
+            Some(address) => {
+                self.shared.addresses.lock().known(&address);
+                address
+            }
+            None if on_host => self.host(pod),
+            None => self.shared.addresses.lock().take().to_string(),
+        };
+        let resume = |specs: &[Container], known: Option<&Vec<ContainerStatus>>| -> Vec<ContainerState> {
+            let state = |spec: &Container| {
+                let known = known.into_iter().flatten().find(|known| known.name == spec.name);
+                let simulated = self.shared.images.find(spec.image.as_deref().unwrap_or_default()).is_none();
+                known.map_or_else(
+                    || ContainerState::new(&spec.name),
+                    |known| ContainerState::resumed(known, simulated, now),
+                )
+            };
+            specs.iter().map(state).collect()
+        };
+        PodState {
+            address,
+            started: status.and_then(|status| status.start_time.as_ref()).map_or(now, |time| time.0),
+            init: resume(init_specs(pod), status.and_then(|status| status.init_container_statuses.as_ref())),
+            containers: resume(specs(pod), status.and_then(|status| status.container_statuses.as_ref())),
+            volumes: None,
+            prepared: false,
+            tries: 0,
+            refresh: None,
+            killed: None,
+        }
+    }
+
+    fn host(&self, pod: &Pod) -> String {
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
+        node.and_then(|node| self.shared.nodes.get(node)).cloned().unwrap_or_default()
+    }
+
+    fn is_real(&self, pod: &Pod) -> bool {
+        let real =
+            |spec: &Container| self.shared.images.find(spec.image.as_deref().unwrap_or_default()).is_some();
+        init_specs(pod).iter().chain(specs(pod)).any(real)
+    }
+
+    async fn pass(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        slot: &Slot,
+        state: &mut PodState,
+    ) -> Result<Outcome, Fault> {
+        let now = self.shared.clock.now();
+        let real = self.is_real(pod);
+        let mut next = self.check_deadline(pod, slot, state, now).await;
+        if state.killed.is_none() {
+            match self.prepare(pod, state, real, now).await {
+                Ok(Ready::Yes) => next = earliest(next, self.advance(pod, slot, state, now).await),
+                Ok(Ready::NotYet(pause)) => {
+                    next = earliest(
+                        next,
+                        now.saturating_add(SignedDuration::try_from(pause).unwrap_or_default()).ok(),
+                    );
+                }
+                Err(error) => return Err(Fault::caused(format!("read what {key} refers to"), error)),
+            }
+        }
+        let finished = self.write(key, pod, state, now).await?;
+        self.settle(key, slot, state, finished, next);
+        let Some(at) = next.filter(|_| !finished) else { return Ok(Outcome::Settled) };
+        // The wall clock may stand a little behind the timer.
+        let pause = Duration::try_from(at.duration_since(self.shared.clock.now())).unwrap_or_default();
+        Ok(Outcome::RequeueAfter(pause.max(Duration::from_millis(1))))
+    }
+
+    /// A pod that needs no watching is forgotten: its status says all there is to know.
+    fn settle(
+        &self,
+        key: &ObjectKey,
+        slot: &Slot,
+        state: &PodState,
+        finished: bool,
+        next: Option<Timestamp>,
+    ) {
+        let real = state.init.iter().chain(&state.containers).any(|container| container.real.is_some());
+        let steady = next.is_none() && slot.views.lock().is_empty();
+        if finished {
+            self.shared.addresses.lock().give_back(&state.address);
+        }
+        if !real && (finished || steady) {
+            self.shared.slots.lock().remove(key);
+        }
+    }
+
+    /// Ends a pod that may run for a limited time only.
+    async fn check_deadline(
+        &self,
+        pod: &Pod,
+        slot: &Slot,
+        state: &mut PodState,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let limit = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds)?;
+        let at = state.started.saturating_add(SignedDuration::from_secs(limit)).ok()?;
+        if now < at {
+            return Some(at);
+        }
+        if state.killed.is_none() && !is_finished(pod) {
+            self.stop_all(slot, state, Duration::from_secs(5)).await;
+            self.end_containers(state, now, "the pod was active for longer than it may be");
+            state.killed =
+                Some(("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"));
+        }
+        None
+    }
+
+    async fn prepare(
+        &self,
+        pod: &Pod,
+        state: &mut PodState,
+        real: bool,
+        now: Timestamp,
+    ) -> Result<Ready, kube::Error> {
+        let due = state.refresh.is_some_and(|at| at <= now);
+        if state.prepared && !due {
+            return Ok(Ready::Yes);
+        }
+        let missing = if real {
+            let host = self.host(pod);
+            let place = Place { address: &state.address, host: &host };
+            let dir = self.shared.dir.join(pod.uid().unwrap_or_default());
+            match volumes::prepare(pod, &dir, &place, &self.shared.sources, now).await {
+                Ok(volumes) => {
+                    let again = now.saturating_add(REFRESH).ok().filter(|_| volumes.changing);
+                    state.refresh = earliest(again, volumes.renew);
+                    state.volumes = Some(volumes);
+                    None
+                }
+                Err(Trouble::Server(error)) => return Err(error),
+                Err(Trouble::Missing(why)) => Some((None, why)),
+            }
+        } else if runs(state) {
+            // What it needed was there when it started.
+            None
+        } else {
+            let missing = self.shared.sources.missing(pod).await?;
+            missing.map(|Reference { kind, name, volume }| {
+                (volume, format!("{} \"{name}\" not found", kind.name()))
+            })
+        };
+        let Some((volume, why)) = missing else {
+            state.prepared = true;
+            return Ok(Ready::Yes);
+        };
+        if state.prepared {
+            // It runs with what it has; what is missing now may come back.
+            state.refresh = now.saturating_add(REFRESH).ok();
+            return Ok(Ready::Yes);
+        }
+        let (reason, message) = match &volume {
+            Some(volume) => {
+                ("ContainerCreating", format!("MountVolume.SetUp failed for volume \"{volume}\" : {why}"))
+            }
+            None => ("CreateContainerConfigError", why.clone()),
+        };
+        if state.tries == 0 {
+            let event = if volume.is_some() { "FailedMount" } else { "Failed" };
+            self.shared.events.warning(pod, event, message.clone());
+        }
+        let first = state
+            .init
+            .iter_mut()
+            .chain(&mut state.containers)
+            .find(|one| matches!(one.stage, Stage::Waiting { .. }));
+        if let Some(first) = first {
+            // A volume that is missing is told by an event only, as everywhere.
+            let message = if volume.is_some() { String::new() } else { message };
+            first.stage = Stage::Waiting { reason, message, from: None };
+        }
+        let pause = Duration::from_millis(100 << state.tries.min(6));
+        state.tries += 1;
+        Ok(Ready::NotYet(pause.min(Duration::from_secs(5))))
+    }
+
+    /// Moves all containers on. Tells when something happens next by itself.
+    async fn advance(
+        &self,
+        pod: &Pod,
+        slot: &Slot,
+        state: &mut PodState,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let policy = policy_of(pod);
+        let mut next = state.refresh;
+        for index in 0..state.init.len() {
+            let Some(spec) = init_specs(pod).get(index) else { break };
+            let own = policy.of_init(spec);
+            next =
+                earliest(next, self.advance_one(pod, slot, state, Which::Init(index), spec, own, now).await);
+            let container = &state.init[index];
+            let passed = if own == Policy::Always {
+                container.is_running()
+            } else {
+                container.is_over(own) == Some(0)
+            };
+            if !passed {
+                return next;
+            }
+        }
+        for index in 0..state.containers.len() {
+            let Some(spec) = specs(pod).get(index) else { break };
+            next = earliest(
+                next,
+                self.advance_one(pod, slot, state, Which::Main(index), spec, policy, now).await,
+            );
+        }
+        next
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one pass")]
+    async fn advance_one(
+        &self,
+        pod: &Pod,
+        slot: &Slot,
+        state: &mut PodState,
+        which: Which,
+        spec: &Container,
+        policy: Policy,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let image = spec.image.as_deref().unwrap_or_default();
+        if let Some(image) = self.shared.images.find(image) {
+            return self.advance_real(pod, slot, state, which, spec, policy, image, now).await;
+        }
+        let container = state.container(which);
+        container.plan_restart(policy, self.shared.first_pause, &spec.name);
+        if container.script.is_none() && !matches!(container.stage, Stage::Ended(_)) {
+            let script = match Script::of(pod, &spec.name) {
+                Ok(script) => script,
+                Err(message) => {
+                    container.stage =
+                        Stage::Waiting { reason: "CreateContainerConfigError", message, from: None };
+                    return None;
+                }
+            };
+            if script.pull_error {
+                let message = format!("Back-off pulling image \"{image}\": the pod's script says so");
+                container.stage = Stage::Waiting { reason: "ImagePullBackOff", message, from: None };
+                return None;
+            }
+            let run = script.run(container.restarts, policy == Policy::Always);
+            if let Stage::Waiting { from, .. } = &mut container.stage {
+                // A restart has waited already.
+                let base = from.unwrap_or(now);
+                *from =
+                    base.saturating_add(SignedDuration::try_from(run.start_delay).unwrap_or_default()).ok();
+            }
+            container.script = Some(run);
+        }
+        let began = container.is_running();
+        container.step(now);
+        if !began && container.is_running() {
+            self.shared.events.normal(pod, "Started", format!("Started simulated container {}", spec.name));
+        }
+        // One that ended may start again at once.
+        container.plan_restart(policy, self.shared.first_pause, &spec.name);
+        if container.script.is_none() && container.is_due(now) {
+            return Some(now);
+        }
+        container.next()
+    }
+
+    /// Writes the status if it changed. Tells whether the pod has ended.
+    async fn write(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        state: &PodState,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
+        let host = self.host(pod);
+        let facts = Facts {
+            pod,
+            init: &state.init,
+            containers: &state.containers,
+            address: &state.address,
+            host: &host,
+            started: state.started,
+            killed: state.killed,
+            now,
+        };
+        let finished = matches!(phase(&facts), "Succeeded" | "Failed");
+        let Some(mut body) = patch(pod, &status(&facts)) else { return Ok(finished) };
+        let pretends = init_specs(pod)
+            .iter()
+            .chain(specs(pod))
+            .any(|spec| self.shared.images.find(spec.image.as_deref().unwrap_or_default()).is_none());
+        if pretends && !pod.annotations().contains_key(SIMULATED) {
+            body["metadata"]["annotations"] = serde_json::json!({SIMULATED: "true"});
+        }
+        let api: Api<Pod> = Api::namespaced(self.shared.client.clone(), &key.namespace);
+        match api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&body)).await {
+            Ok(pod) => drop(self.shared.pods.cache().wrote(pod)),
+            // Gone, or another one: the watch will say so.
+            Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
+            Err(error) => return Err(Fault::caused(format!("write the status of {key}"), error)),
+        }
+        Ok(finished)
+    }
+
+    /// Ends a pod that is marked for deletion, and lets its object go.
+    async fn terminate(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        slot: &Slot,
+        state: &mut PodState,
+    ) -> Result<Outcome, Fault> {
+        let now = self.shared.clock.now();
+        let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
+        let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
+        if state.init.iter().chain(&state.containers).any(|container| container.real.is_some()) {
+            self.shared.events.normal(pod, "Killing", "Stopping containers");
+        }
+        self.stop_all(slot, state, grace).await;
+        let kept = pod.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
+        if (kept || policy_of(pod) != Policy::Always) && !is_finished(pod) {
+            // Somebody counts how pods end.
+            self.end_containers(state, now, "the pod was deleted");
+            state.killed = Some(("", ""));
+            self.write(key, pod, state, now).await?;
+        }
+        let uid = pod.uid().unwrap_or_default();
+        if !(kept && pod.metadata.deletion_grace_period_seconds == Some(0)) {
+            let this = Preconditions { uid: Some(uid.clone()), resource_version: None };
+            let parameters = DeleteParams {
+                grace_period_seconds: Some(0),
+                preconditions: Some(this),
+                ..DeleteParams::default()
+            };
+            let api: Api<Pod> = Api::namespaced(self.shared.client.clone(), &key.namespace);
+            match api.delete(&key.name, &parameters).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
+                Err(error) => return Err(Fault::caused(format!("let {key} go"), error)),
+            }
+        }
+        self.forget(key, &slot.uid, &state.address).await;
+        Ok(Outcome::Settled)
+    }
+
+    fn end_containers(&self, state: &mut PodState, now: Timestamp, why: &str) {
+        for container in state.init.iter_mut().chain(&mut state.containers) {
+            if !matches!(container.stage, Stage::Ended(_)) {
+                container.end(now, 137, "Error", why.to_owned());
+            }
+        }
+    }
+
+    /// The pod's object is gone without us.
+    async fn gone(&self, key: &ObjectKey) {
+        let Some(slot) = self.shared.slots.lock().get(key).cloned() else { return };
+        self.end(&slot, Duration::from_secs(5)).await;
+        let address = slot.state.lock().await.address.clone();
+        self.forget(key, &slot.uid, &address).await;
+    }
+
+    async fn end(&self, slot: &Slot, grace: Duration) {
+        let mut state = slot.state.lock().await;
+        self.stop_all(slot, &mut state, grace).await;
+    }
+
+    async fn forget(&self, key: &ObjectKey, uid: &str, address: &str) {
+        self.shared.slots.lock().remove(key);
+        self.shared.addresses.lock().give_back(address);
+        let dir = self.shared.dir.join(uid);
+        if tokio::fs::try_exists(&dir).await.unwrap_or_default()
+            && let Err(error) = tokio::fs::remove_dir_all(&dir).await
+        {
+            tracing::warn!(path = %dir.display(), %error, "the files of a pod could not be removed");
+        }
+    }
+
+    /// Stops everything that really runs.
+    async fn stop_all(&self, slot: &Slot, state: &mut PodState, grace: Duration) {
+        let running =
+            state.init.iter_mut().chain(&mut state.containers).filter_map(|container| container.real.take());
+        let stopping = running.map(|run| async move {
+            if let Err(late) = run.scope.close(grace).await {
+                tracing::warn!(scope = run.scope.path(), %late, "a container did not stop in time and was cut off");
+            }
+            run.log.close();
+        });
+        join_all(stopping).await;
+        slot.views.lock().clear();
+    }
+}
+
+enum Ready {
+    Yes,
+    NotYet(Duration),
+}
+
+/// One of a pod's containers.
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    Init(usize),
+    Main(usize),
+}
+
+impl PodState {
+    fn container(&mut self, which: Which) -> &mut ContainerState {
+        match which {
+            Which::Init(index) => &mut self.init[index],
+            Which::Main(index) => &mut self.containers[index],
+        }
+    }
+}
+
+/// Whether anything of a pod has run already.
+fn runs(state: &PodState) -> bool {
+    let began = |container: &ContainerState| {
+        container.last.is_some() || !matches!(container.stage, Stage::Waiting { .. })
+    };
+    state.init.iter().chain(&state.containers).any(began)
+}
+
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
+/// Which pod a slot's key means.
+pub(crate) fn key(pod: &Pod) -> ObjectKey {
+    key_of(pod)
+}
