@@ -11,10 +11,12 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::documents::Rendered;
+use crate::events::Expiry;
 use crate::housekeeping::owners::Owners;
 use crate::housekeeping::{Chores, Waiting};
 use crate::identity::authorize::Roles;
 use crate::identity::keys::Keys;
+use crate::identity::nodes::BoundPods;
 use crate::identity::tokens::Signer;
 use crate::storage::{Shelf, Space};
 use crate::types::Types;
@@ -29,6 +31,10 @@ pub struct Cluster {
     pub waiting: Waiting,
     pub documents: Rendered,
     pub roles: Roles,
+    /// What the pods of each node need.
+    pub bound_pods: BoundPods,
+    /// When events are too old.
+    pub events: Expiry,
     /// Nodes whose kubelet is in this process: how logs and connections of their pods are asked for.
     pub nodes: NodeDirectory,
     signer: OnceLock<Result<Signer, String>>,
@@ -61,6 +67,8 @@ impl Cluster {
             waiting: Waiting::default(),
             documents: Rendered::default(),
             roles: Roles::default(),
+            bound_pods: BoundPods::default(),
+            events: Expiry::default(),
             nodes: NodeDirectory::default(),
             signer: OnceLock::new(),
             tls: RwLock::default(),

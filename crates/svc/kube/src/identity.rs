@@ -4,6 +4,7 @@ pub mod authenticate;
 pub mod authorize;
 pub mod escalation;
 pub mod keys;
+pub mod nodes;
 pub mod reviews;
 pub mod rules;
 pub mod signing;

@@ -18,6 +18,8 @@ pub mod clusters;
 mod config;
 mod convert;
 mod documents;
+mod events;
+mod follow;
 mod housekeeping;
 pub mod http;
 pub mod identity;

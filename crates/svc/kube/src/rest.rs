@@ -27,6 +27,7 @@ pub use delete::{CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_obje
 pub use object::metadata_only;
 pub use update::is_gone;
 
+use crate::events::EVENTS;
 use crate::http::answer::{self, Answer};
 use crate::nodes;
 
@@ -59,6 +60,9 @@ pub async fn handle(mut call: Call) -> Answer {
 async fn run(call: &mut Call) -> Result<Answer, Status> {
     let resource = call.served.resource.clone();
     let subresource = call.subresource.clone();
+    if *call.served.shelf == *EVENTS {
+        call.cluster.events.prune(&call.cluster).await;
+    }
     if ["create", "update", "patch"].contains(&call.verb) {
         options::check(call)?;
     }

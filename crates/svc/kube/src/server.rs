@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aro_kube_types::registry::builtin;
 use aro_machinery::GroupResource;
+use aro_machinery::selector::FieldSelector;
 use aro_machinery::status::{Details, Status};
 use bytes::Bytes;
 use http::{Method, Request};
@@ -54,7 +55,16 @@ async fn run(
     let watching = asked && method == Method::GET && path.subresource.is_empty();
     // A watch of one object is a watch of its collection with a selector.
     let verb = rest::verb(&method, named, watching);
-    check(cluster, &user, &attributes(verb, &path))?;
+    let fields = query.get("fieldSelector").unwrap_or_default();
+    let selected = if named || !matches!(verb, "list" | "watch" | "deletecollection") {
+        None
+    } else {
+        // Who may read one object may do so as a collection of one.
+        FieldSelector::parse(fields).ok().and_then(|selector| selected_name(&selector))
+    };
+    let asked =
+        Attributes { name: selected.as_deref().unwrap_or(&path.name), fields, ..attributes(verb, &path) };
+    check(cluster, &user, &asked)?;
     let types = cluster.types();
     let Some(served) = types.find(path.group, path.version, path.resource) else {
         return not_found(&path);
@@ -122,8 +132,15 @@ fn attributes<'a>(verb: &'a str, path: &'a ResourcePath<'a>) -> Attributes<'a> {
         subresource: path.subresource,
         namespace: &path.namespace,
         name: &path.name,
+        fields: "",
         path: "",
     }
+}
+
+/// The only name a selector lets through.
+fn selected_name(selector: &FieldSelector) -> Option<String> {
+    let name = selector.requirements().find(|(field, equal, _)| *field == "metadata.name" && *equal)?.2;
+    (!name.is_empty() && !name.contains(['/', '%']) && name != "." && name != "..").then(|| name.to_owned())
 }
 
 fn non_resource_verb(method: &Method) -> &'static str {

@@ -125,6 +125,7 @@ fn impersonate(cluster: &Arc<Cluster>, user: Arc<User>, headers: &HeaderMap) -> 
             subresource,
             namespace,
             name,
+            fields: "",
             path: "",
         };
         let decision = authorize(cluster, &user, &asked);

@@ -9,6 +9,7 @@ use aro_machinery::meta;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::nodes;
 use super::rules::Rule;
 use super::user::{MASTERS, User};
 use crate::cluster::Cluster;
@@ -25,6 +26,8 @@ pub struct Attributes<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
+    /// The field selector of a collection, as it was sent.
+    pub fields: &'a str,
     /// For everything else; empty for resources.
     pub path: &'a str,
 }
@@ -194,6 +197,12 @@ pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) ->
     if user.is_in(MASTERS) {
         return Decision { allowed: true, reason: String::new() };
     }
+    let node = nodes::node_of(user).map(|node| nodes::decide(cluster, node, asked));
+    let node = match node {
+        Some(Ok(())) => return Decision { allowed: true, reason: String::new() },
+        Some(Err(why)) => why,
+        None => String::new(),
+    };
     let compiled = cluster.roles.compiled(cluster);
     let mut problems: Vec<String> = Vec::new();
     for (binding, subject) in compiled.bindings(user, asked.namespace) {
@@ -213,6 +222,8 @@ pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) ->
         [one] => format!("RBAC: {one}"),
         several => format!("RBAC: [{}]", several.join(", ")),
     };
+    // Each of those who were asked says why.
+    let reason = [node, reason].into_iter().filter(|why| !why.is_empty()).collect::<Vec<_>>().join("\n");
     Decision { allowed: false, reason }
 }
 

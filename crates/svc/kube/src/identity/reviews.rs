@@ -140,6 +140,10 @@ fn access(call: &Call, review: &Value, user: &User, namespace: &str) -> Result<V
                 subresource: text(resource, "subresource"),
                 namespace: text(resource, "namespace"),
                 name: text(resource, "name"),
+                fields: resource
+                    .get("fieldSelector")
+                    .map(|selector| text(selector, "rawSelector"))
+                    .unwrap_or_default(),
                 path: "",
             }
         }

@@ -182,6 +182,7 @@ pub fn request(mut call: Call) -> Result<Answer, Status> {
     let mut review = call.read_other("authentication.k8s.io", "v1", "TokenRequest")?;
     let Some(account) = call.shelf.get(&call.key()) else { return Err(call.not_found()) };
     let account = account.value();
+    super::nodes::restriction::token::admit(&call, &review)?;
     let asked = meta::get(&review, &["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or(DEFAULT);
     let mut errors = Vec::new();
     if asked < SHORTEST {

@@ -6,6 +6,7 @@ use aro_machinery::status::{Cause, FieldError, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
+use crate::identity::nodes::restriction;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -29,6 +30,7 @@ pub fn admit(
     if call.served.resource.custom {
         return Ok(());
     }
+    restriction::admit(call, operation, object, old)?;
     let resource = call.served.resource.clone();
     match (resource.gvk.group.as_str(), resource.plural.as_str(), operation) {
         ("", "pods", Operation::Create) => pod(call, object)?,
@@ -51,6 +53,7 @@ pub fn admit(
 
 /// Refuses deletions that would leave the cluster unusable.
 pub fn admit_delete(call: &Call) -> Result<(), Status> {
+    restriction::admit_delete(call)?;
     if call.served.is("", "namespaces") && IMMORTAL.contains(&call.name.as_str()) {
         return Err(Status::forbidden(
             &call.resource_name(),

@@ -15,6 +15,7 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     if !named.is_empty() && named != call.name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
+    crate::identity::nodes::restriction::admit_eviction(call)?;
     let key = call.key();
     let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
     let pod = stored.value();

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod clusters;
+mod events;
 mod identity;
 mod logs;
+mod nodes;
 mod portforward;
 mod server;
 mod support;
