@@ -84,12 +84,33 @@ fn first_selector_of(service: &Service) -> Vec<String> {
     first.map(|(key, value)| format!("{namespace}/{key}={value}")).into_iter().collect()
 }
 
+/// The index of pods by the claims they use, and of volumes by the claim they are for, as `namespace/name`. Volumes that
+/// are for nobody are under the empty word.
+pub const BY_CLAIM: &str = "claim";
+
+fn claims_of(pod: &Pod) -> Vec<String> {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
+    let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    claims.map(|claim| format!("{namespace}/{}", claim.claim_name)).collect()
+}
+
+fn claim_of(volume: &PersistentVolume) -> Vec<String> {
+    let reference = volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    let word = reference.map(|reference| {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        format!("{}/{}", text(&reference.namespace), text(&reference.name))
+    });
+    vec![word.unwrap_or_default()]
+}
+
 impl Default for Caches {
     fn default() -> Self {
         Self {
             pods: Informer::with(&[
                 Index { name: BY_NODE, of: node_of },
                 Index { name: BY_PARENT, of: parent_of },
+                Index { name: BY_CLAIM, of: claims_of },
                 Index { name: ORPHANS, of: orphan_in },
             ]),
             nodes: Informer::default(),
@@ -104,7 +125,7 @@ impl Default for Caches {
             endpoints: Informer::default(),
             budgets: Informer::default(),
             claims: Informer::default(),
-            volumes: Informer::default(),
+            volumes: Informer::with(&[Index { name: BY_CLAIM, of: claim_of }]),
             storage_classes: Informer::default(),
         }
     }
