@@ -38,5 +38,6 @@ mod types;
 pub use cluster::Cluster;
 pub use clusters::{Clusters, ClustersError};
 pub use config::KubeConfig;
+pub use observe::Observer;
 pub use role::{Kube, KubePorts};
 pub use service::{ClusterService, InProcess};

@@ -5,6 +5,7 @@ use aro_machinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 
 use super::authorize::{Attributes, authorize, rules_of};
+use super::nodes::node_of;
 use super::user::User;
 use super::{authenticate, tokens};
 use crate::http::answer::{self, Answer};
@@ -175,5 +176,11 @@ fn rules(call: &Call, review: &Value) -> Result<Value, Status> {
             paths.push(json!({"verbs": rule.verbs, "nonResourceURLs": rule.paths}));
         }
     }
-    Ok(json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false}))
+    let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
+    if node_of(&call.user).is_some() {
+        // What a node may do depends on its pods: that is no list of rules.
+        status["incomplete"] = json!(true);
+        status["evaluationError"] = json!("node authorizer does not support user rule resolution");
+    }
+    Ok(status)
 }

@@ -4,12 +4,13 @@ use aro_base::{SignedDuration, Timestamp};
 use aro_kube_client::node::LogOptions;
 use aro_machinery::GroupKind;
 use aro_machinery::status::{FieldError, Status, go_quote};
+use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
 use super::{container, identity, node_name, node_of, pod_of, refused};
-use crate::http::answer::{self, Answer};
+use crate::http::answer::Answer;
 use crate::http::body::Body;
 use crate::http::options::Query;
 use crate::rest::Call;
@@ -21,7 +22,7 @@ pub async fn logs(call: &Call) -> Result<Answer, Status> {
     let container = container::choose(&pod, call.query.get("container").unwrap_or_default())?;
     if node_name(&pod).is_empty() {
         // Nothing was ever written; upstream says so with an empty answer.
-        let mut answer = answer::text(204, "text/plain", "");
+        let mut answer = Response::new(Body::Full(Bytes::new()));
         *answer.status_mut() = StatusCode::NO_CONTENT;
         return Ok(answer);
     }
@@ -91,7 +92,8 @@ impl Asked {
         match (self.since_seconds, self.since_time) {
             (Some(_), Some(_)) => {
                 let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-                errors.push(FieldError::forbidden("", why));
+                // No field has no name; upstream shows that so.
+                errors.push(FieldError::forbidden("[]", why));
             }
             (Some(seconds), None) if seconds < 1 => {
                 errors.push(FieldError::invalid(
@@ -176,7 +178,7 @@ mod tests {
             (
                 "sinceSeconds=5&sinceTime=2026-01-01T00:00:00Z",
                 422,
-                "PodLogOptions \"p\" is invalid: : Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+                "PodLogOptions \"p\" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
             ),
             ("stream=Stdout", 422, "PodLogOptions \"p\" is invalid: stream: Forbidden: may not be specified"),
             ("tailLines=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),

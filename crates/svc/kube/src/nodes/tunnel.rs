@@ -3,6 +3,9 @@
 //! Go's clients know no windows: what keeps memory bounded is that we stop reading the client's connection while a pod
 //! takes nothing of what is already here. That holds up the client's other connections, too, as it does upstream.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;

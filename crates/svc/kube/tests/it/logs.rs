@@ -7,7 +7,8 @@ use crate::server::{Kubectl, Server, kubectls};
 
 fn all(server: &Server) -> Vec<Kubectl> {
     let kubeconfig = &server.kubeconfig;
-    let kubectl = |program| Kubectl { program, kubeconfig: kubeconfig.clone(), websockets: true };
+    let kubectl =
+        |program| Kubectl { program, kubeconfig: kubeconfig.clone(), websockets: true, verbosity: 0 };
     kubectls().into_iter().map(kubectl).collect()
 }
 

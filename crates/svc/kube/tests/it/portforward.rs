@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::server::{Server, ways};
+use crate::server::{Kubectl, Server, ways};
 
 /// Greets, sends back everything, and when there is no more says how much it was: only then, so that half-closing shows.
 async fn echo(scope: &Scope, greeting: &'static str) -> Result<u16> {
@@ -90,12 +90,15 @@ async fn kubectl_is_told_about_ports_nobody_listens_on_and_pods_that_are_not_the
     server.pod("p", &["a"], Some("n")).await?;
     server.pod("far", &["a"], Some("elsewhere")).await?;
     for kubectl in ways(&server.kubeconfig) {
+        let kubectl = Kubectl { verbosity: 8, ..kubectl };
         let forward = kubectl.forward("p", &[82]).await?;
         assert_eq!(exchange(forward.local[0], b"").await.unwrap_or_default(), b"");
         let output = tokio::time::timeout(wait::DEADLINE, forward.child.wait_with_output()).await??;
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(err.contains("error forwarding port 82 to pod p, uid "), "{err}");
         assert!(err.contains("nobody listens on port 82"), "{err}");
+        let protocol = if kubectl.websockets { "tunneling connection" } else { "Upgrade: SPDY/3.1" };
+        assert!(err.contains(protocol), "{err}");
         let (code, _, err) = kubectl.run(&["port-forward", "pod/far", ":80"]).await?;
         assert_ne!(code, 0);
         assert!(err.contains("has no kubelet in this process, so its ports cannot be forwarded"), "{err}");

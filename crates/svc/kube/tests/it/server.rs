@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use aro_fixtures::wait;
-use aro_kube::{Cluster, Clusters, Kube, KubeConfig, KubePorts};
+use aro_kube::kubeconfig::{Entry, render};
+use aro_kube::tls::ByServerName;
+use aro_kube::{Cluster, Clusters, Observer};
 use aro_kube_client::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
-use aro_runtime::{
-    Checked, Fault, Listener, Metrics, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind,
-};
+use aro_runtime::{Listener, Metrics, Scope, SystemClock};
+use aro_web::{ServeOptions, serve_after};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt as _};
@@ -22,7 +23,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
 
 pub struct Server {
     pub cluster: Arc<Cluster>,
@@ -37,32 +37,28 @@ impl Server {
     pub async fn start() -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let scope = Scope::root("test");
-        let (started, mut clusters) = watch::channel(None);
-        let ports = KubePorts {
-            listener: Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?,
-            dir: dir.path().to_owned(),
-            flush: false,
-            clock: SystemClock::shared(),
-            metrics: Metrics::new(),
-            readiness: Readiness::new(),
-            started,
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?;
+        let address = listener.local_addr();
+        let objects = dir.path().join("objects");
+        let clusters = Clusters::open(&objects, false, 1000, "kube.localhost", SystemClock::shared())?;
+        clusters.work(&scope);
+        let cluster = clusters.ensure("one").await?;
+        let observer = Observer::new(&Metrics::new());
+        let handshake =
+            ByServerName { clusters: clusters.clone(), default: None, max_body: 1 << 20, observer };
+        serve_after(listener, handshake, &scope, ServeOptions::named("kube"));
+        let admin = cluster.keys.admin(cluster.now())?;
+        let entry = Entry {
+            cluster: "one",
+            server: address,
+            server_name: &clusters.host("one"),
+            authority: cluster.keys.authority.certificate(),
+            user: &admin,
         };
-        let config = KubeConfig { clusters: vec!["one".to_owned()], ..KubeConfig::default() };
-        let config: Checked<KubeConfig> =
-            config.check().map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
-        let role = Kube::build(config, ports)?;
-        let inside = scope.role("kube");
-        scope.spawn(TaskKind::Role, "kube", {
-            let inside = inside.clone();
-            async move { role.run(inside).await.map_err(|error| Fault::caused("run", error)) }
-        });
-        let clusters =
-            tokio::time::timeout(wait::DEADLINE, clusters.wait_for(Option::is_some)).await??.clone();
-        let clusters = clusters.context("clusters")?;
-        let cluster = clusters.get("one").context("a cluster")?;
+        let kubeconfig = dir.path().join("kubeconfig.yaml");
+        std::fs::write(&kubeconfig, render(&[entry]).expose())?;
         let node = Arc::new(FakeNode::default());
         cluster.nodes.add("n", node.clone());
-        let kubeconfig = dir.path().join("kubeconfig.yaml");
         Ok(Self { cluster, clusters, scope, kubeconfig, node, _dir: dir })
     }
 
@@ -93,8 +89,10 @@ impl Server {
     }
 
     pub async fn end(self) -> Result<()> {
-        self.scope.close(Duration::from_secs(10)).await?;
-        Ok(())
+        self.clusters.end_watches();
+        let closed = self.scope.close(Duration::from_secs(10)).await;
+        self.clusters.close();
+        Ok(closed?)
     }
 }
 
@@ -241,6 +239,8 @@ pub struct Kubectl {
     pub kubeconfig: PathBuf,
     /// Over WebSockets, or over SPDY as old ones do.
     pub websockets: bool,
+    /// How much it tells about what it does.
+    pub verbosity: u8,
 }
 
 impl Kubectl {
@@ -271,8 +271,12 @@ impl Kubectl {
 
     /// Forwards ports of a pod, to free ones of this machine; returns when it listens.
     pub async fn forward(&self, pod: &str, ports: &[u16]) -> Result<Forward> {
-        let mut arguments =
-            vec!["port-forward".to_owned(), format!("pod/{pod}"), "--address=127.0.0.1".to_owned()];
+        let mut arguments = vec![
+            "port-forward".to_owned(),
+            format!("pod/{pod}"),
+            "--address=127.0.0.1".to_owned(),
+            format!("-v={}", self.verbosity),
+        ];
         arguments.extend(ports.iter().map(|port| format!(":{port}")));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut child = self.start(&arguments)?;
@@ -305,6 +309,11 @@ pub struct Forward {
 /// All kubectls, in both ways of forwarding.
 pub fn ways(kubeconfig: &Path) -> Vec<Kubectl> {
     let all = kubectls().into_iter().flat_map(|program| [(program.clone(), true), (program, false)]);
-    all.map(|(program, websockets)| Kubectl { program, kubeconfig: kubeconfig.to_owned(), websockets })
-        .collect()
+    all.map(|(program, websockets)| Kubectl {
+        program,
+        kubeconfig: kubeconfig.to_owned(),
+        websockets,
+        verbosity: 0,
+    })
+    .collect()
 }

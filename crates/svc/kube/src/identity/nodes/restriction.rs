@@ -92,7 +92,7 @@ pub fn admit_delete(call: &Call) -> Result<(), Status> {
     let Some(node) = node_of(&call.user) else { return Ok(()) };
     let resource = &call.served.resource;
     match (resource.gvk.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") => on_node(call, node, "delete pods"),
+        ("", "pods") => on_node(call, node, &format!("node {node:?} can only delete pods")),
         ("", "nodes") | ("coordination.k8s.io", "leases") | ("storage.k8s.io", "csinodes")
             if call.name != node =>
         {
@@ -104,7 +104,8 @@ pub fn admit_delete(call: &Call) -> Result<(), Status> {
 
 /// Looks at a pod that is about to be evicted.
 pub fn admit_eviction(call: &Call) -> Result<(), Status> {
-    node_of(&call.user).map_or(Ok(()), |node| on_node(call, node, "evict pods"))
+    node_of(&call.user)
+        .map_or(Ok(()), |node| on_node(call, node, &format!("node {node} can only evict pods")))
 }
 
 fn on_node(call: &Call, node: &str, what: &str) -> Result<(), Status> {
@@ -112,7 +113,7 @@ fn on_node(call: &Call, node: &str, what: &str) -> Result<(), Status> {
     if text(&pod.value(), &["spec", "nodeName"]) == node {
         return Ok(());
     }
-    refuse(call, &call.name, format!("node {node:?} can only {what} with spec.nodeName set to itself"))
+    refuse(call, &call.name, format!("{what} with spec.nodeName set to itself"))
 }
 
 fn pod_status(node: &str, new: &Value, old: &Value) -> Result<(), String> {
