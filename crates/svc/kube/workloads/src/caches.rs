@@ -53,6 +53,18 @@ fn parent_of(pod: &Pod) -> Vec<String> {
     parent.map(|(parent, _)| format!("{namespace}/{parent}")).into_iter().collect()
 }
 
+/// The index of pods that a job has not counted yet, by the job, as `namespace/name`.
+pub const BY_JOB: &str = "job";
+
+fn job_of(pod: &Pod) -> Vec<String> {
+    let tracked =
+        pod.metadata.finalizers.iter().flatten().any(|name| name == "batch.kubernetes.io/job-tracking");
+    let owner = pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+    let job = owner.filter(|owner| tracked && owner.kind == "Job");
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    job.map(|job| format!("{namespace}/{}", job.name)).into_iter().collect()
+}
+
 /// The index of objects without a controller, by namespace: somebody may want to adopt them.
 pub const ORPHANS: &str = "orphans";
 
@@ -112,6 +124,7 @@ impl Default for Caches {
                 Index { name: BY_PARENT, of: parent_of },
                 Index { name: BY_CLAIM, of: claims_of },
                 Index { name: ORPHANS, of: orphan_in },
+                Index { name: BY_JOB, of: job_of },
             ]),
             nodes: Informer::default(),
             leases: Informer::default(),
