@@ -3,6 +3,9 @@
 //! Each channel begins with the number of its port. Channels cannot be ended one by one: when all connections have ended,
 //! so does the WebSocket.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::time::Duration;
 
@@ -37,7 +40,8 @@ pub(super) async fn run<R, W>(
         let (sender, inbound) = mpsc::channel(WAITING);
         senders.push(sender);
         let gone = CancellationToken::new();
-        let streams = Streams { data, error: data + 1, inbound, wishes: wishing.clone(), gone };
+        let wishes = wishing.clone();
+        let streams = Streams { data, error: data + 1, inbound, wishes, halves: false, gone };
         forwards.push(forward(target.clone(), *port, streams));
     }
     drop(wishing);

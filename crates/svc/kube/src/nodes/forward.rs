@@ -38,6 +38,8 @@ pub(super) struct Streams {
     /// What the client sends; ends when it sends no more.
     pub(super) inbound: mpsc::Receiver<Bytes>,
     pub(super) wishes: mpsc::Sender<Wish>,
+    /// Whether the client can end its half alone. If not, the connection ends with the pod's half.
+    pub(super) halves: bool,
     /// Cancelled when the client has given up on this connection.
     pub(super) gone: CancellationToken,
 }
@@ -103,7 +105,14 @@ async fn carry(target: &Target, port: u16, mut streams: Streams) -> Result<(), G
             }
         }
     };
-    let ((), down) = tokio::join!(up, down);
-    down?;
+    if streams.halves {
+        tokio::join!(up, down).1?;
+    } else {
+        tokio::pin!(up, down);
+        tokio::select! {
+            ended = down.as_mut() => ended?,
+            () = up => down.await?,
+        }
+    }
     streams.send(streams.error, Bytes::new(), true).await
 }

@@ -235,7 +235,8 @@ impl Tunnel {
             self.halves.remove(&role.request)
         {
             let gone = self.inbound.get(&data).map(|known| known.gone.clone()).unwrap_or_default();
-            let streams = Streams { data, error, inbound, wishes: self.wishing.clone(), gone };
+            let wishes = self.wishing.clone();
+            let streams = Streams { data, error, inbound, wishes, halves: true, gone };
             self.running.push(Box::pin(forward(self.target.clone(), port, streams)));
         }
     }

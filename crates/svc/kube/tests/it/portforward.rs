@@ -8,7 +8,10 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use serde_json::{Value, json};
+
 use crate::server::{Kubectl, Server, ways};
+use crate::support::{Caller, World};
 
 /// Greets, sends back everything, and when there is no more says how much it was: only then, so that half-closing shows.
 async fn echo(scope: &Scope, greeting: &'static str) -> Result<u16> {
@@ -163,4 +166,54 @@ async fn kube_rs_forwards_over_channels() -> Result<()> {
     wait::until("the connections to be let go", || async { Ok((server.node.open() == 0).then_some(())) })
         .await?;
     server.end().await
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+#[tokio::test]
+async fn forwarding_needs_the_permission_to_create_and_another_protocol() {
+    let world = World::new().await;
+    let (admin, eve) = (Caller::admin(), Caller::named("eve", &[]));
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}});
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    world.until(account, "the account of pods", |account| account["metadata"]["name"] == "default").await;
+    world.done(&admin, "POST", PODS, &pod).await;
+    let rule =
+        |verbs: &[&str]| json!([{"verbs": verbs, "apiGroups": [""], "resources": ["pods/portforward"]}]);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    world.done(&admin, "POST", roles, &json!({"metadata": {"name": "r"}, "rules": rule(&["get"])})).await;
+    let binding = json!({"metadata": {"name": "b"}, "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}});
+    world.done(&admin, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await;
+    let path = format!("{PODS}/p/portforward");
+    for method in ["GET", "POST"] {
+        let (code, status) = world.call(&eve, method, &path, &Value::Null).await;
+        assert_eq!(code, 403, "{status}");
+        let expected = "cannot create resource \"pods/portforward\"";
+        assert!(status["message"].as_str().unwrap().contains(expected), "{status}");
+    }
+    world.done(&admin, "PATCH", &format!("{roles}/r"), &json!({"rules": rule(&["get", "create"])})).await;
+    assert_eq!(world.call(&eve, "GET", &path, &Value::Null).await.0, 503);
+    world.cluster.nodes.add("n", std::sync::Arc::new(crate::server::FakeNode::default()));
+    let (code, status) = world.call(&eve, "GET", &path, &Value::Null).await;
+    assert_eq!((code, status["message"].as_str()), (400, Some("Upgrade request required")));
+    assert_eq!(world.call(&admin, "PUT", &path, &Value::Null).await.0, 405);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_is_not_possible_says_what_to_do_instead() {
+    let world = World::new().await;
+    for (path, expected) in [
+        ("/api/v1/namespaces/default/pods/p/exec?command=sh", "pods/exec: pods here are no processes"),
+        ("/api/v1/namespaces/default/pods/p/attach", "`kubectl logs --follow`"),
+        ("/api/v1/namespaces/default/pods/p/proxy", "`kubectl port-forward`"),
+        ("/api/v1/namespaces/default/services/s/proxy", "`kubectl port-forward`"),
+        ("/api/v1/nodes/n/proxy", "nodes/proxy"),
+    ] {
+        let (code, status) = world.call(&Caller::admin(), "GET", path, &Value::Null).await;
+        assert_eq!((code, status["reason"].as_str()), (501, Some("NotImplemented")), "{path}");
+        assert!(status["message"].as_str().unwrap().contains(expected), "{status}");
+    }
+    world.end().await;
 }
