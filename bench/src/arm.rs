@@ -57,7 +57,7 @@ pub async fn run(options: Options) -> Result<()> {
 }
 
 async fn measure(store: &str, choice: StoreChoice, options: &Options) -> Result<Vec<Row>> {
-    let mut process = Process::start_release(choice, &[("telemetry.log", "warn")]).await?;
+    let mut process = Process::start_release("frontend", choice, &[("telemetry.log", "warn")]).await?;
     let addr = process.addr("frontend").context("the frontend listens")?;
     let names = Names::default();
     process.arm()?.register(&names.subscription).await?;

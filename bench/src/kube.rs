@@ -289,8 +289,9 @@ async fn measure(
 
 async fn one(options: &Options) -> Result<Vec<Row>> {
     let process = Process::start_release(
+        "kube",
         StoreChoice::Embedded,
-        &[("kube.clusters", "[\"one\"]"), ("telemetry.log", "warn")],
+        &[("kube.clusters", "[\"one\"]"), ("kube.nodes", "0"), ("telemetry.log", "warn")],
     )
     .await?;
     let clients = clients(&process.data_dir().join("kube/kubeconfig.yaml"))?;
@@ -321,9 +322,13 @@ async fn many(options: &Options) -> Result<Vec<Row>> {
     let names = format!("[{}]", names.join(","));
     let who = format!("aro, {} clusters", options.clusters);
     let begin = Instant::now();
-    let settings =
-        [("kube.clusters", names.as_str()), ("telemetry.log", "warn"), ("process.start_timeout", "300s")];
-    let mut process = Process::start_release(StoreChoice::Embedded, &settings).await?;
+    let settings = [
+        ("kube.clusters", names.as_str()),
+        ("kube.nodes", "0"),
+        ("telemetry.log", "warn"),
+        ("process.start_timeout", "300s"),
+    ];
+    let mut process = Process::start_release("kube", StoreChoice::Embedded, &settings).await?;
     let made = begin.elapsed();
     let idle = resident_mib(process.pid()?)?;
     eprintln!("{who}: made in {made:?}, {idle:.0} MiB");
@@ -355,7 +360,7 @@ async fn new_clusters(options: &Options) -> Result<Vec<Row>> {
         .set("kube.clusters", "[\"first\"]")
         .set("telemetry.log", "warn");
     let dir = tempfile::tempdir()?;
-    let start = StartOptions { roles: vec![RoleName::Kube], ..StartOptions::all(DataDir::kept(dir.path())) };
+    let start = StartOptions::roles(DataDir::kept(dir.path()), vec![RoleName::Kube]);
     let app = App::start(AppConfig::load(&sources)?, start).await?;
     let clusters = app.clusters().context("kube runs")?;
     let address = app.addr("kube").context("kube listens")?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use aro_app::RoleName;
+use aro_app::{Composition, RoleName};
 
 use crate::cli::RoleArgs;
 use crate::stack::{self, Job};
@@ -12,7 +12,7 @@ pub async fn run(args: RoleArgs, role: RoleName) -> anyhow::Result<ExitCode> {
     stack::run(Job {
         sources: sources.sources(data.data_dir),
         ephemeral: data.ephemeral,
-        roles: vec![role],
+        what: Composition::Roles(vec![role]),
         endpoints_file,
         announce: |app| {
             for endpoint in app.endpoints() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
-use aro_app::{App, AppConfig, DataDir, RoleName, RunningApp, StartOptions};
+use aro_app::{App, AppConfig, Composition, DataDir, RunningApp, StartOptions};
 use aro_base::chain;
 use aro_runtime::config::Sources;
 use aro_runtime::{Environment, Signals, SystemClock, telemetry};
@@ -15,7 +15,7 @@ use crate::output::complain;
 pub struct Job {
     pub sources: Sources,
     pub ephemeral: bool,
-    pub roles: Vec<RoleName>,
+    pub what: Composition,
     pub endpoints_file: Option<PathBuf>,
     /// Told once everything is ready.
     pub announce: fn(&RunningApp),
@@ -34,7 +34,7 @@ async fn run_stack(config: AppConfig, job: &Job) -> anyhow::Result<ExitCode> {
     // Before anything is started: a signal during the start is a stop, too.
     let mut signals = Signals::install().context("listen for signals")?;
     let data = data_dir(&config, job.ephemeral, &job.sources.environment)?;
-    let options = StartOptions { roles: job.roles.clone(), data, clock: SystemClock::shared() };
+    let options = StartOptions { what: job.what.clone(), data, clock: SystemClock::shared() };
     let app = tokio::select! {
         started = App::start(config, options) => started?,
         signal = signals.next() => {

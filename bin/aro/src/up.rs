@@ -3,19 +3,18 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use aro_app::{RoleName, RunningApp};
+use aro_app::{Composition, Endpoint, RunningApp};
 
 use crate::cli::UpArgs;
 use crate::output::say;
 use crate::stack::{self, Job};
 
 pub async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
-    // While the front end is the only way in, its port is open without `--debug-ports`, and no other role has one.
-    let UpArgs { sources, data, debug_ports: _, endpoints_file } = args;
+    let UpArgs { sources, data, debug_ports, endpoints_file } = args;
     stack::run(Job {
         sources: sources.sources(data.data_dir),
         ephemeral: data.ephemeral,
-        roles: RoleName::ALL.to_vec(),
+        what: Composition::Region { debug_ports },
         endpoints_file,
         announce,
     })
@@ -27,17 +26,37 @@ fn announce(app: &RunningApp) {
 }
 
 fn announcement(app: &RunningApp) -> String {
-    let mut text = format!("aro is ready. Data: {}\n\n", app.data_dir().display());
+    let mut text = format!(
+        "aro is ready. Data: {}
+
+",
+        app.data_dir().display()
+    );
     text.push_str(&aro_app::table(app.endpoints()));
-    if let Some(frontend) = app.endpoints().iter().find(|endpoint| endpoint.name == "frontend") {
-        text.push_str(&next_steps(&frontend.url()));
+    let kubeconfig = app.data_dir().join("kube/kubeconfig.yaml");
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "
+Next:
+  export KUBECONFIG={}
+  kubectl --context svc get pods -A
+",
+        kubeconfig.display()
+    );
+    let frontend = app.endpoints().iter().find(|endpoint| endpoint.name == "frontend");
+    if frontend.is_none() {
+        text.push_str(
+            "  kubectl --context svc port-forward -n aro-hcp svc/aro-hcp-frontend 8443:8443 &
+",
+        );
     }
-    if app.addr("kube").is_some() {
-        let kubeconfig = app.data_dir().join("kube/kubeconfig.yaml");
-        let _ =
-            writeln!(text, "  kubectl --kubeconfig {} --context svc get namespaces", kubeconfig.display());
-    }
-    text.push_str("\nCtrl-C stops it.\n");
+    text.push_str(&next_steps(&frontend.map_or_else(|| "http://localhost:8443".to_owned(), Endpoint::url)));
+    text.push_str(
+        "
+Ctrl-C stops it.
+",
+    );
     text
 }
 
@@ -45,9 +64,11 @@ fn announcement(app: &RunningApp) -> String {
 fn next_steps(frontend: &str) -> String {
     let subscription = format!("{frontend}/subscriptions/00000000-0000-0000-0000-000000000001");
     format!(
-        "\nNext:\n  \
+        "  \
          curl -X PUT '{subscription}?api-version=2.0' -H 'content-type: application/json' \
-         -d '{{\"state\":\"Registered\",\"registrationDate\":\"2024-01-01T00:00:00Z\",\"properties\":{{\"tenantId\":\"00000000-0000-0000-0000-000000000002\"}}}}'\n  \
-         curl '{subscription}/providers/Microsoft.RedHatOpenShift/hcpOpenShiftClusters?api-version=2024-06-10-preview'\n"
+         -d '{{\"state\":\"Registered\",\"registrationDate\":\"2024-01-01T00:00:00Z\",\"properties\":{{\"tenantId\":\"00000000-0000-0000-0000-000000000002\"}}}}'
+  \
+         curl '{subscription}/providers/Microsoft.RedHatOpenShift/hcpOpenShiftClusters?api-version=2024-06-10-preview'
+"
     )
 }

@@ -58,6 +58,8 @@ impl Section for AdminConfig {
 /// Every section, checked.
 #[derive(Debug, Clone)]
 pub struct AppConfig {
+    /// What it was made from: a role in a container is configured by the same and what the container adds.
+    pub sources: Sources,
     /// The process as a whole.
     pub process: Checked<ProcessConfig>,
     /// Logs and traces.
@@ -86,12 +88,13 @@ pub fn schema() -> Schema {
 impl AppConfig {
     /// Merges and checks; reports all problems at once.
     pub fn load(sources: &Sources) -> Result<Self, ConfigProblems> {
-        Self::from_loaded(&schema().load(sources)?)
+        Self::from_loaded(&schema().load(sources)?, sources)
     }
 
     /// Takes the sections out of merged values.
-    pub fn from_loaded(loaded: &Loaded) -> Result<Self, ConfigProblems> {
+    pub fn from_loaded(loaded: &Loaded, sources: &Sources) -> Result<Self, ConfigProblems> {
         Ok(Self {
+            sources: sources.clone(),
             process: loaded.section()?,
             telemetry: loaded.section()?,
             admin: loaded.section()?,

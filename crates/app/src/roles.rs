@@ -11,24 +11,29 @@ pub enum RoleName {
     Frontend,
 }
 
-impl RoleName {
-    /// Every role of a region.
-    pub const ALL: [Self; 2] = [Self::Kube, Self::Frontend];
-}
-
 /// Builds a role and runs it in a scope of its own.
 pub(crate) fn launch<R: Role>(
     root: &Scope,
     config: Checked<R::Config>,
     ports: R::Ports,
 ) -> Result<Scope, BuildError> {
-    let role = R::build(config, ports)?;
     let scope = root.role(R::NAME);
+    launch_in::<R>(&scope, config, ports)?;
+    Ok(scope)
+}
+
+/// Builds a role and runs it in a scope that is its own already.
+pub(crate) fn launch_in<R: Role>(
+    scope: &Scope,
+    config: Checked<R::Config>,
+    ports: R::Ports,
+) -> Result<(), BuildError> {
+    let role = R::build(config, ports)?;
     let inside = scope.clone();
     scope.spawn(TaskKind::Role, "run", async move {
         role.run(inside.clone()).await?;
         // Nobody asked it to stop: a role that is gone must not look like one that is well.
         if inside.is_cancelled() { Ok(()) } else { Err(Fault::new("the role ended by itself")) }
     });
-    Ok(scope)
+    Ok(())
 }

@@ -13,6 +13,8 @@ use aro_store::SharedStore;
 use aro_web::admin::serve_admin;
 use tokio::sync::watch;
 
+use crate::images::RoleImages;
+use crate::region;
 use crate::roles::launch;
 use crate::store::OpenStore;
 use crate::{AppConfig, DataDir, Endpoint, RoleName, RunningApp, StartError};
@@ -21,10 +23,32 @@ use crate::{AppConfig, DataDir, Endpoint, RoleName, RunningApp, StartError};
 #[derive(Debug)]
 pub struct App;
 
-/// What is not configuration: which roles, where, by which clock.
+/// What runs in a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Composition {
+    /// A whole region: Kubernetes, and the roles as its pods.
+    Region {
+        /// Whether ports that a region keeps to itself are opened on loopback.
+        debug_ports: bool,
+    },
+    /// These roles, each by itself.
+    Roles(Vec<RoleName>),
+}
+
+impl Composition {
+    /// Whether a role is started directly.
+    fn starts(&self, role: RoleName) -> bool {
+        match self {
+            Self::Region { .. } => role == RoleName::Kube,
+            Self::Roles(roles) => roles.contains(&role),
+        }
+    }
+}
+
+/// What is not configuration: what runs, where, by which clock.
 pub struct StartOptions {
-    /// The roles to run.
-    pub roles: Vec<RoleName>,
+    /// What runs.
+    pub what: Composition,
     /// Where data lives.
     pub data: DataDir,
     /// The wall clock.
@@ -32,9 +56,14 @@ pub struct StartOptions {
 }
 
 impl StartOptions {
-    /// Every role, on the machine's clock.
-    pub fn all(data: DataDir) -> Self {
-        Self { roles: RoleName::ALL.to_vec(), data, clock: SystemClock::shared() }
+    /// A region on the machine's clock.
+    pub fn region(data: DataDir, debug_ports: bool) -> Self {
+        Self { what: Composition::Region { debug_ports }, data, clock: SystemClock::shared() }
+    }
+
+    /// Some roles, each by itself, on the machine's clock.
+    pub fn roles(data: DataDir, roles: Vec<RoleName>) -> Self {
+        Self { what: Composition::Roles(roles), data, clock: SystemClock::shared() }
     }
 }
 
@@ -48,7 +77,7 @@ struct Bound {
 impl App {
     /// Starts a stack and returns when it is ready. When this fails, nothing of it keeps running.
     pub async fn start(config: AppConfig, options: StartOptions) -> Result<RunningApp, StartError> {
-        let bound = Bound::bind(&config, &options.roles).await?;
+        let bound = Bound::bind(&config, &options.what).await?;
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
         let mut app = RunningApp {
@@ -62,7 +91,7 @@ impl App {
             grace: config.process.grace.get(),
             data: options.data,
         };
-        let started = match app.launch(&config, bound, options.clock, started) {
+        let started = match app.launch(&config, &options.what, bound, options.clock, started) {
             Ok(()) => app.until_ready(&config).await,
             Err(error) => Err(error),
         };
@@ -78,13 +107,14 @@ impl App {
 }
 
 impl Bound {
-    async fn bind(config: &AppConfig, roles: &[RoleName]) -> Result<Self, StartError> {
-        let kube = if roles.contains(&RoleName::Kube) {
+    async fn bind(config: &AppConfig, what: &Composition) -> Result<Self, StartError> {
+        let kube = if what.starts(RoleName::Kube) {
             Some(Listener::bind(config.kube.listen, "kube.listen").await?)
         } else {
             None
         };
-        let frontend = if roles.contains(&RoleName::Frontend) {
+        let debug = *what == Composition::Region { debug_ports: true };
+        let frontend = if debug || what.starts(RoleName::Frontend) {
             Some(Listener::bind(config.frontend.listen, "frontend.listen").await?)
         } else {
             None
@@ -97,6 +127,7 @@ impl RunningApp {
     fn launch(
         &mut self,
         config: &AppConfig,
+        what: &Composition,
         bound: Bound,
         clock: SharedClock,
         started: watch::Sender<Option<Clusters>>,
@@ -117,6 +148,12 @@ impl RunningApp {
                 clock: clock.clone(),
                 metrics: self.metrics.clone(),
                 readiness: self.readiness.clone(),
+                images: Arc::new(RoleImages {
+                    sources: config.sources.clone(),
+                    store: self.store.shared(),
+                    clock: clock.clone(),
+                    metrics: self.metrics.clone(),
+                }),
                 started,
             };
             let scope = launch::<Kube>(&self.root, config.kube.clone(), ports)
@@ -130,18 +167,14 @@ impl RunningApp {
                 scheme: "http",
                 about: "ARM API of Microsoft.RedHatOpenShift",
             });
-            let ports = FrontendPorts {
-                listener,
-                store: self.store.shared(),
-                clock,
-                catalogue: Arc::new(BuiltInCatalogue),
-                preflight: Arc::new(AcceptAll),
-                metrics: self.metrics.clone(),
-                readiness: self.readiness.clone(),
-            };
-            let scope = launch::<Frontend>(&self.root, config.frontend.clone(), ports)
-                .map_err(|source| StartError::Build { role: Frontend::NAME, source })?;
-            self.roles.push(scope);
+            if matches!(what, Composition::Region { .. }) {
+                region::open(listener, self.kube.clone(), region::FRONTEND, &self.root);
+            } else {
+                self.launch_frontend(config, listener, clock)?;
+            }
+        }
+        if matches!(what, Composition::Region { .. }) {
+            region::bring_up(self.kube.clone(), self.readiness.component("region"), &self.root);
         }
         self.endpoints.push(Endpoint {
             name: "admin",
@@ -150,6 +183,27 @@ impl RunningApp {
             about: "/metrics, /healthz, /readyz",
         });
         serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), &self.root);
+        Ok(())
+    }
+
+    fn launch_frontend(
+        &mut self,
+        config: &AppConfig,
+        listener: Listener,
+        clock: SharedClock,
+    ) -> Result<(), StartError> {
+        let ports = FrontendPorts {
+            listener,
+            store: self.store.shared(),
+            clock,
+            catalogue: Arc::new(BuiltInCatalogue),
+            preflight: Arc::new(AcceptAll),
+            metrics: self.metrics.clone(),
+            readiness: self.readiness.clone(),
+        };
+        let scope = launch::<Frontend>(&self.root, config.frontend.clone(), ports)
+            .map_err(|source| StartError::Build { role: Frontend::NAME, source })?;
+        self.roles.push(scope);
         Ok(())
     }
 

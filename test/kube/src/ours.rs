@@ -1,7 +1,7 @@
 //! Our side: the real binary as a child.
 
 use anyhow::{Context, Result};
-use aro_stack::{Process, StoreChoice};
+use aro_stack::Process;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -19,7 +19,9 @@ const CLUSTER: &str = "svc";
 
 impl Ours {
     pub async fn start() -> Result<Self> {
-        let process = Process::start_with(StoreChoice::Embedded, &[("kube.listen", "127.0.0.1:0")]).await?;
+        // An API server and nothing else, as the real one is: nobody acts on what the scenarios write.
+        let settings = [("kube.listen", "127.0.0.1:0"), ("kube.workloads", "false"), ("kube.nodes", "0")];
+        let process = Process::start_role("kube", &settings).await?;
         let path = process.data_dir().join("kube").join("kubeconfig").join(format!("{CLUSTER}.yaml"));
         let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         let config: Value = serde_saphyr::from_str(&text)?;

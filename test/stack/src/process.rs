@@ -32,6 +32,7 @@ pub struct Process {
     addresses: BTreeMap<String, SocketAddr>,
     starts: usize,
     build: Build,
+    role: &'static str,
 }
 
 impl Process {
@@ -42,19 +43,33 @@ impl Process {
 
     /// The same with settings of the test's own.
     pub async fn start_with(store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::start_build(Build::Debug, store, settings).await
+        Self::start_build(Build::Debug, "up", store, settings).await
     }
 
-    /// The same with the release build, for measuring.
-    pub async fn start_release(store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::start_build(Build::Release, store, settings).await
+    /// One role alone: `aro kube`, say.
+    pub async fn start_role(role: &'static str, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_build(Build::Debug, role, StoreChoice::Embedded, settings).await
     }
 
-    async fn start_build(build: Build, store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
+    /// One role alone, in the release build, for measuring.
+    pub async fn start_release(
+        role: &'static str,
+        store: StoreChoice,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
+        Self::start_build(Build::Release, role, store, settings).await
+    }
+
+    async fn start_build(
+        build: Build,
+        role: &'static str,
+        store: StoreChoice,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let settings = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let mut process =
-            Self { child: None, dir, store, settings, addresses: BTreeMap::new(), starts: 0, build };
+            Self { child: None, dir, store, settings, addresses: BTreeMap::new(), starts: 0, build, role };
         if let StoreChoice::Postgres { .. } = process.store {
             process.run_to_end("migrate")?;
         }
@@ -66,7 +81,10 @@ impl Process {
     pub async fn start_again(&mut self) -> Result<()> {
         self.starts += 1;
         let endpoints = self.dir.path().join(format!("endpoints-{}.json", self.starts));
-        let mut command = self.command("up")?;
+        let mut command = self.command(self.role)?;
+        if self.role == "up" {
+            command.arg("--debug-ports");
+        }
         command.arg("--endpoints-file").arg(&endpoints);
         self.child = Some(command.stderr(File::create(self.log())?).spawn().context("start the binary")?);
         self.addresses = wait::until("the region to be ready", || async {

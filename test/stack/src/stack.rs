@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use aro_app::{App, AppConfig, DataDir, RoleName, RunningApp, StartOptions};
+use aro_app::{App, AppConfig, Composition, DataDir, RunningApp, StartOptions};
 use aro_base::{ManualClock, SharedClock};
 use aro_fixtures::{CompletingBackend, TestClient};
 use aro_runtime::SystemClock;
@@ -40,8 +40,8 @@ impl Stack {
             sources = sources.set(*key, *value);
         }
         let config = AppConfig::load(&sources)?;
-        let options =
-            StartOptions { roles: RoleName::ALL.to_vec(), data: DataDir::ephemeral()?, clock: clock.clone() };
+        let what = Composition::Region { debug_ports: true };
+        let options = StartOptions { what, data: DataDir::ephemeral()?, clock: clock.clone() };
         let app = App::start(config, options).await?;
         let addr = app.addr("frontend").context("the frontend listens")?;
         let client = TestClient::new(format!("http://{addr}"));

@@ -20,7 +20,7 @@ fn sources() -> Sources {
 }
 
 async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {
-    App::start(AppConfig::load(sources).unwrap(), StartOptions::all(data)).await
+    App::start(AppConfig::load(sources).unwrap(), StartOptions::region(data, true)).await
 }
 
 async fn get(addr: SocketAddr, path: &str) -> String {

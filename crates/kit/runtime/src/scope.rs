@@ -30,7 +30,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
-use tracing::Span;
+
+use crate::telemetry::capture::LogSink;
 
 pub use kind::{OnCancel, OnError, Phase, TaskKind};
 pub use laggards::Laggards;
@@ -56,8 +57,8 @@ struct Inner {
     ended: Notify,
     children: Mutex<Vec<Weak<Inner>>>,
     parent: Option<Scope>,
-    /// What its tasks and those of its children run in, for whoever collects their logs.
-    span: Span,
+    /// Where the logs of its tasks and those of its children go as well.
+    sink: Option<Arc<dyn LogSink>>,
     failure: watch::Sender<Option<Arc<Failure>>>,
 }
 
@@ -70,26 +71,26 @@ struct TaskEntry {
 impl Scope {
     /// The root of a stack's tree; failures that stop the process end here.
     pub fn root(name: impl Into<String>) -> Self {
-        Self::make(name.into(), Phase::Roles, true, None, Span::none())
+        Self::make(name.into(), Phase::Roles, true, None, None)
     }
 
     /// A scope inside this one, cancelled in its phase.
     pub fn child(&self, phase: Phase, name: &str) -> Self {
-        self.nested(phase, name, false, self.0.span.clone())
+        self.nested(phase, name, false, self.0.sink.clone())
     }
 
     /// A scope for a role: failures that stop a role end here.
     pub fn role(&self, name: &str) -> Self {
-        self.nested(Phase::Roles, name, true, self.0.span.clone())
+        self.nested(Phase::Roles, name, true, self.0.sink.clone())
     }
 
-    /// A scope for a role whose tasks, and those of its children, run in a span.
-    pub fn role_in(&self, name: &str, span: Span) -> Self {
-        self.nested(Phase::Roles, name, true, span)
+    /// A scope for a role of which somebody keeps the logs: those of its tasks and of its children's.
+    pub fn role_logging(&self, name: &str, sink: Arc<dyn LogSink>) -> Self {
+        self.nested(Phase::Roles, name, true, Some(sink))
     }
 
-    fn nested(&self, phase: Phase, name: &str, role: bool, span: Span) -> Self {
-        let child = Self::make(format!("{}/{name}", self.0.path), phase, role, Some(self.clone()), span);
+    fn nested(&self, phase: Phase, name: &str, role: bool, sink: Option<Arc<dyn LogSink>>) -> Self {
+        let child = Self::make(format!("{}/{name}", self.0.path), phase, role, Some(self.clone()), sink);
         let mut children = lock(&self.0.children);
         children.retain(|known| known.strong_count() > 0);
         if self.0.closed.load(Ordering::Acquire) {
@@ -100,7 +101,13 @@ impl Scope {
         child
     }
 
-    fn make(path: String, phase: Phase, role: bool, parent: Option<Self>, span: Span) -> Self {
+    fn make(
+        path: String,
+        phase: Phase,
+        role: bool,
+        parent: Option<Self>,
+        sink: Option<Arc<dyn LogSink>>,
+    ) -> Self {
         Self(Arc::new(Inner {
             path,
             phase,
@@ -112,7 +119,7 @@ impl Scope {
             ended: Notify::new(),
             children: Mutex::default(),
             parent,
-            span,
+            sink,
             failure: watch::Sender::new(None),
         }))
     }

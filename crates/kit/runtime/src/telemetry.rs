@@ -123,19 +123,17 @@ pub fn install(
     let provider =
         config.otlp_endpoint.as_deref().map(|endpoint| provider(config, endpoint, service)).transpose()?;
     let traces = provider.as_ref().map(|provider| {
-        let ours =
-            filter::filter_fn(|metadata| metadata.target().starts_with("aro") && !capture::is_mark(metadata));
+        let ours = filter::filter_fn(|metadata| metadata.target().starts_with("aro"));
         tracing_opentelemetry::layer()
             .with_tracer(provider.tracer("aro"))
             .with_filter(ours.and(LevelFilter::INFO))
     });
     let writer = LogWriter::start(std::io::stderr()).map_err(TelemetryError::Thread)?;
     let filter = EnvFilter::builder().parse(&config.log).map_err(TelemetryError::Filter)?;
-    let no_marks = filter::filter_fn(|metadata| !capture::is_mark(metadata));
     let captured = EnvFilter::builder().parse(&config.log).map_err(TelemetryError::Filter)?;
     tracing_subscriber::registry()
-        .with(capture::Capture.with_filter(captured.or(filter::filter_fn(capture::is_mark))))
-        .with(format(config.log_format, writer.clone()).with_filter(filter.and(no_marks)))
+        .with(capture::Capture.with_filter(captured))
+        .with(format(config.log_format, writer.clone()).with_filter(filter))
         .with(traces)
         .try_init()
         .map_err(TelemetryError::Install)?;

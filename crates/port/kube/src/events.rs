@@ -19,12 +19,14 @@ use tokio::sync::mpsc;
 /// Takes events and has them written.
 #[derive(Debug, Clone)]
 pub struct Recorder {
+    component: &'static str,
     queue: mpsc::Sender<Note>,
     dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone)]
 struct Note {
+    component: &'static str,
     object: ObjectReference,
     warning: bool,
     reason: &'static str,
@@ -56,10 +58,15 @@ impl Recorder {
     pub fn start(client: Client, clock: SharedClock, component: &'static str, scope: &Scope) -> Self {
         let (queue, notes) = mpsc::channel(WAITING);
         scope.spawn(TaskKind::Helper, "events", async move {
-            Writer { client, clock, component, known: HashMap::new() }.run(notes).await;
+            Writer { client, clock, known: HashMap::new() }.run(notes).await;
             Ok::<_, Fault>(())
         });
-        Self { queue, dropped: Arc::default() }
+        Self { component, queue, dropped: Arc::default() }
+    }
+
+    /// The same, under another component's name.
+    pub fn named(&self, component: &'static str) -> Self {
+        Self { component, ..self.clone() }
     }
 
     /// Something happened as it should.
@@ -69,7 +76,13 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.note(Note { object: reference(object), warning: false, reason, message: message.into() });
+        self.note(Note {
+            component: self.component,
+            object: reference(object),
+            warning: false,
+            reason,
+            message: message.into(),
+        });
     }
 
     /// Something needs somebody's attention.
@@ -79,7 +92,13 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.note(Note { object: reference(object), warning: true, reason, message: message.into() });
+        self.note(Note {
+            component: self.component,
+            object: reference(object),
+            warning: true,
+            reason,
+            message: message.into(),
+        });
     }
 
     /// How many were dropped because too many came at once.
@@ -97,7 +116,6 @@ impl Recorder {
 struct Writer {
     client: Client,
     clock: SharedClock,
-    component: &'static str,
     /// What was written lately: name of the event, count, when.
     known: HashMap<(String, &'static str, String), (String, i32, Timestamp)>,
 }
@@ -137,7 +155,7 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         }
-        let event = event(self.component, &note, &namespace, now);
+        let event = event(&note, &namespace, now);
         let name = event.name_any();
         api.create(&PostParams::default(), &event).await?;
         self.known.insert(same, (name, 1, now));
@@ -145,7 +163,7 @@ impl Writer {
     }
 }
 
-fn event(component: &str, note: &Note, namespace: &str, now: Timestamp) -> Event {
+fn event(note: &Note, namespace: &str, now: Timestamp) -> Event {
     let about = note.object.name.clone().unwrap_or_default();
     // The object, and something that is different each time.
     let unique = uuid::Uuid::now_v7().simple().to_string();
@@ -159,8 +177,8 @@ fn event(component: &str, note: &Note, namespace: &str, now: Timestamp) -> Event
         type_: Some(if note.warning { "Warning" } else { "Normal" }.to_owned()),
         reason: Some(note.reason.to_owned()),
         message: Some(note.message.clone()),
-        source: Some(EventSource { component: Some(component.to_owned()), host: None }),
-        reporting_component: Some(component.to_owned()),
+        source: Some(EventSource { component: Some(note.component.to_owned()), host: None }),
+        reporting_component: Some(note.component.to_owned()),
         first_timestamp: Some(Time(now)),
         last_timestamp: Some(Time(now)),
         count: Some(1),

@@ -1,5 +1,6 @@
 //! One logical cluster: its storage, keys and types, and what answers its requests.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use aro_base::{SharedClock, Timestamp};
@@ -42,6 +43,8 @@ pub struct Cluster {
     pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
+    /// Whether controllers look after it now.
+    pub(crate) attended: AtomicBool,
     /// Set once it holds what every cluster holds.
     pub(crate) filled: OnceCell<()>,
     types: RwLock<Arc<Types>>,
@@ -72,6 +75,7 @@ impl Cluster {
             nodes: NodeDirectory::default(),
             signer: OnceLock::new(),
             tls: RwLock::default(),
+            attended: AtomicBool::new(false),
             filled: OnceCell::new(),
             types: RwLock::default(),
             reloading: Mutex::default(),

@@ -9,6 +9,7 @@ use aro_machinery::status::Status;
 use aro_runtime::Scope;
 use parking_lot::RwLock;
 
+use crate::attend::{self, Attendance, Calls};
 use crate::cluster::Cluster;
 use crate::config::is_name;
 use crate::housekeeping::{self, Chores};
@@ -26,6 +27,7 @@ struct Inner {
     engine: Engine,
     clock: SharedClock,
     pub chores: Chores,
+    calls: Calls,
     running: RwLock<HashMap<Box<str>, Arc<Cluster>>>,
     /// Other names by which clients ask for a cluster.
     aliases: RwLock<HashMap<Box<str>, Box<str>>>,
@@ -77,6 +79,7 @@ impl Clusters {
             engine,
             clock,
             chores: Chores::default(),
+            calls: Calls::default(),
             running: RwLock::default(),
             aliases: RwLock::default(),
             making: std::array::from_fn(|_| tokio::sync::Mutex::default()),
@@ -94,13 +97,15 @@ impl Clusters {
     fn start(&self, space: Arc<Space>, keys: Keys) -> Arc<Cluster> {
         let cluster =
             Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.chores.clone()));
-        let observer = Arc::downgrade(&cluster);
+        let (observer, calls) = (Arc::downgrade(&cluster), self.inner.calls.clone());
         cluster.space.observe(move |shelf, event| {
             if let Some(cluster) = observer.upgrade() {
                 housekeeping::observe(&cluster, shelf, event);
+                calls.observe(&cluster, shelf, event);
             }
         });
         housekeeping::resume(&cluster);
+        self.inner.calls.resume(&cluster);
         self.inner.running.write().insert(cluster.name().into(), cluster.clone());
         cluster
     }
@@ -108,6 +113,16 @@ impl Clusters {
     /// Starts doing what follows from writes: collecting, emptying, signing.
     pub fn work(&self, scope: &Scope) {
         housekeeping::start(&self.inner.chores, scope);
+    }
+
+    /// Starts looking after workloads: of clusters with nodes always, of others while something goes on in them.
+    pub fn attend(&self, with: Attendance, scope: &Scope) {
+        for name in with.nodes.keys() {
+            if let Some(cluster) = self.get(name) {
+                self.inner.calls.call(&cluster);
+            }
+        }
+        attend::start(with, self.inner.calls.clone(), scope);
     }
 
     pub fn names(&self) -> Vec<String> {

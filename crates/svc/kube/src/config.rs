@@ -13,6 +13,12 @@ aro_runtime::section! {
         pub clusters: Vec<String> = vec!["svc".to_owned(), "mgmt-1".to_owned()],
         /// Clusters are reached as `<name>.<domain>`, by TLS server name.
         pub domain: String = "kube.localhost".to_owned(),
+        /// Whether workloads are looked after: Deployments, StatefulSets, Jobs, Services, the scheduler. Off where other controllers do.
+        pub workloads: bool = true,
+        /// How many virtual nodes each of these clusters has. What is bound to them runs in this process, or is simulated.
+        pub nodes: u32 = 1,
+        /// How long a node may be silent before it counts as lost.
+        pub node_grace: Period = Period::secs(50),
         /// How many events per resource a watch may fall behind before it has to list again.
         pub watch_history: usize = 16_384,
         /// How large a request body may be.
@@ -28,6 +34,12 @@ aro_runtime::section! {
 
 impl Section for KubeConfig {
     fn examine(&self, problems: &mut Problems) {
+        if self.nodes > 0 && !self.workloads {
+            problems.add("nodes", "must be 0 when kube.workloads is off: nothing would be scheduled to them");
+        }
+        if self.nodes > 10_000 {
+            problems.add("nodes", "must be at most 10000");
+        }
         for name in &self.clusters {
             if !is_name(name) {
                 problems

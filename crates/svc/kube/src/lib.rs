@@ -4,7 +4,8 @@
 //! has its own keys, types, roles and objects; all share one log on disk, one listener (told apart by the name the client
 //! asks for in its TLS handshake) and one set of workers.
 //!
-//! What it is not: it runs no workloads. Controllers use it through `kube`, in this process or over the network.
+//! Workloads are looked after by ordinary controllers and a virtual kubelet in crates of their own (`workloads/`,
+//! `kubelet/`), which use a cluster through `kube` as everybody else does; [`attend`] decides when a cluster has them.
 //!
 //! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, `rest` decides on objects,
 //! [`storage`] makes it durable and tells watchers, `housekeeping` does what follows.
@@ -12,6 +13,7 @@
 //! Invariants: nothing is answered as done before it is durable; an idle cluster has no task and no timer.
 
 mod addresses;
+mod attend;
 pub mod bootstrap;
 pub mod cluster;
 pub mod clusters;
@@ -35,9 +37,12 @@ mod table;
 pub mod tls;
 mod types;
 
+pub use aro_kubelet::{ContainerSpec, Image, Images, NoImages, Started};
+pub use attend::Attendance;
 pub use cluster::Cluster;
 pub use clusters::{Clusters, ClustersError};
 pub use config::KubeConfig;
+pub use identity::user::User;
 pub use observe::Observer;
 pub use role::{Kube, KubePorts};
 pub use service::{ClusterService, InProcess};

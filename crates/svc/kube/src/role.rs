@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aro_base::SharedClock;
+use aro_kubelet::Images;
+use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope,
     TaskKind,
@@ -12,6 +14,7 @@ use aro_web::{ServeOptions, serve_after};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::watch;
 
+use crate::attend::Attendance;
 use crate::clusters::{Clusters, ClustersError};
 use crate::config::KubeConfig;
 use crate::kubeconfig::{Entry, render};
@@ -28,6 +31,8 @@ pub struct KubePorts {
     pub clock: SharedClock,
     pub metrics: Metrics,
     pub readiness: Readiness,
+    /// What runs as tasks of this process; every other image is simulated.
+    pub images: Arc<dyn Images>,
     /// Told about the clusters once they answer.
     pub started: watch::Sender<Option<Clusters>>,
 }
@@ -98,6 +103,19 @@ impl Role for Kube {
             observer: observer.clone(),
         };
         serve_after(ports.listener, handshake, &scope, options);
+        if config.workloads {
+            let names = config.clusters.iter().filter(|_| config.nodes > 0);
+            let attendance = Attendance {
+                clock: ports.clock.clone(),
+                metrics: ReconcileMetrics::new(&ports.metrics),
+                awake: observer.attended.clone(),
+                images: ports.images.clone(),
+                dir: ports.dir.clone(),
+                node_grace: config.node_grace.get(),
+                nodes: names.map(|name| (name.clone(), config.nodes)).collect(),
+            };
+            clusters.attend(attendance, &scope);
+        }
         ports.started.send_replace(Some(clusters.clone()));
         ready.ready();
         let failed = tokio::select! {

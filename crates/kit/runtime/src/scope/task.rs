@@ -10,9 +10,8 @@ use std::sync::atomic::Ordering;
 use aro_base::chain;
 use futures::FutureExt as _;
 
-use tracing::Instrument as _;
-
 use super::{OnCancel, OnError, Scope, TaskEntry, TaskKind, lock};
+use crate::telemetry::capture::logging_to;
 
 /// Why a task ended other than well.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +72,11 @@ impl Scope {
         // The list is not locked here: a runtime that is going down drops the future at once, and its drop books
         // the task out.
         #[expect(clippy::disallowed_methods, reason = "this is the place the rule points to")]
-        let handle = tokio::spawn(body.instrument(self.0.span.clone())).abort_handle();
+        let handle = match self.0.sink.clone() {
+            Some(sink) => tokio::spawn(logging_to(sink, body)),
+            None => tokio::spawn(body),
+        }
+        .abort_handle();
         match lock(&self.0.tasks).get_mut(&id) {
             Some(entry) if !self.0.closed.load(Ordering::Acquire) => entry.abort = Some(handle),
             // Ended already, or the scope was closed meanwhile.

@@ -1,19 +1,15 @@
 //! Logs of one part of a process, kept apart: what a container logs is its pod's log.
 //!
-//! A [`mark`] is a span that carries a sink. Whatever is logged inside it, however deep, is also given to the sink as
-//! lines of text. The subscriber is process-wide, so the list of sinks is, too; entries go when their sink does.
+//! A scope may have a sink ([`crate::Scope::role_logging`]). Whatever its tasks and those of its children log is also
+//! given to the sink, as lines of text. It goes by the task and not by spans: a request's span begins a trace of its own.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock, Weak};
+use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id};
-use tracing::{Event, Metadata, Span, Subscriber};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::LookupSpan;
 
 /// Takes lines.
 pub trait LogSink: Send + Sync + 'static {
@@ -21,69 +17,29 @@ pub trait LogSink: Send + Sync + 'static {
     fn line(&self, text: &str);
 }
 
-type Sinks = RwLock<HashMap<u64, Weak<dyn LogSink>>>;
-static SINKS: LazyLock<Sinks> = LazyLock::new(RwLock::default);
-static NEXT: AtomicU64 = AtomicU64::new(1);
-
-/// The target of marks; nobody else uses it.
-const TARGET: &str = "aro_runtime::capture";
-
-/// A span whose logs go to the sink as well, for as long as the sink lives.
-pub fn mark(sink: &Arc<dyn LogSink>) -> Span {
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut sinks = SINKS.write().unwrap_or_else(PoisonError::into_inner);
-    sinks.retain(|_, sink| sink.strong_count() > 0);
-    sinks.insert(id, Arc::downgrade(sink));
-    drop(sinks);
-    tracing::error_span!(target: TARGET, parent: None, "captured", sink = id)
+tokio::task_local! {
+    static SINK: Arc<dyn LogSink>;
 }
 
-pub(super) fn is_mark(metadata: &Metadata<'_>) -> bool {
-    metadata.target() == TARGET
+/// What the future logs goes to the sink as well.
+pub async fn logging_to<F: Future>(sink: Arc<dyn LogSink>, future: F) -> F::Output {
+    SINK.scope(sink, future).await
 }
 
 /// Hands lines to sinks.
 pub(super) struct Capture;
 
-/// What a marked span carries.
-struct Sink(Weak<dyn LogSink>);
-
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Capture {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if !is_mark(attributes.metadata()) {
-            return;
-        }
-        let mut found = SinkId(0);
-        attributes.record(&mut found);
-        let sinks = SINKS.read().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(sink), Some(span)) = (sinks.get(&found.0), context.span(id)) {
-            span.extensions_mut().insert(Sink(sink.clone()));
-        }
+impl<S: Subscriber> Layer<S> for Capture {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        // Most tasks have none.
+        let _ = SINK.try_with(|sink| {
+            let metadata = event.metadata();
+            let mut line = Line(format!("{:>5} {}:", metadata.level(), metadata.target()));
+            event.record(&mut line);
+            // One event is one line, whatever it says.
+            sink.line(&line.0.replace('\n', "\\n"));
+        });
     }
-
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let Some(scope) = context.event_scope(event) else { return };
-        let mut spans = scope.into_iter();
-        let sink = spans.find_map(|span| span.extensions().get::<Sink>().map(|sink| sink.0.clone()));
-        let Some(sink) = sink.and_then(|sink| sink.upgrade()) else { return };
-        let metadata = event.metadata();
-        let mut line = Line(format!("{:>5} {}:", metadata.level(), metadata.target()));
-        event.record(&mut line);
-        // One event is one line, whatever it says.
-        sink.line(&line.0.replace('\n', "\\n"));
-    }
-}
-
-struct SinkId(u64);
-
-impl Visit for SinkId {
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        if field.name() == "sink" {
-            self.0 = value;
-        }
-    }
-
-    fn record_debug(&mut self, _field: &Field, _value: &dyn std::fmt::Debug) {}
 }
 
 struct Line(String);
@@ -108,11 +64,12 @@ impl Visit for Line {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
-    use tracing::Instrument as _;
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
+    use crate::{Fault, Phase, Scope, TaskKind};
 
     #[derive(Default)]
     struct Lines(Mutex<Vec<String>>);
@@ -124,30 +81,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_logged_inside_a_mark_reaches_its_sink_and_no_other() {
+    async fn what_a_scopes_tasks_log_reaches_its_sink_and_no_other() {
         let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(Capture));
+        let root = Scope::root("test");
         let (one, two) = (Arc::new(Lines::default()), Arc::new(Lines::default()));
-        let mark_of = |lines: &Arc<Lines>| {
-            let sink: Arc<dyn LogSink> = lines.clone();
-            mark(&sink)
-        };
-        let (first, second) = (mark_of(&one), mark_of(&two));
+        let (first, second) = (root.role_logging("one", one.clone()), root.role_logging("two", two.clone()));
         tracing::info!("outside");
-        async {
+        let inner = first.child(Phase::Requests, "inner");
+        inner.spawn(TaskKind::Job, "job", async {
+            let _trace = tracing::info_span!(parent: None, "request").entered();
             tracing::info!(port = 8443, name = "x\ny", "ready");
-            async { tracing::warn!("deeper\nline") }.instrument(tracing::info_span!("inner")).await;
-        }
-        .instrument(first)
-        .await;
-        second.in_scope(|| tracing::info!("other"));
+            Ok::<_, Fault>(())
+        });
+        second.spawn(TaskKind::Job, "job", async {
+            tracing::warn!("two\nlines");
+            Ok::<_, Fault>(())
+        });
+        root.close(Duration::from_secs(5)).await.unwrap();
         let target = module_path!();
-        assert_eq!(
-            *one.0.lock().unwrap(),
-            [
-                format!(" INFO {target}: ready port=8443 name=\"x\\ny\""),
-                format!(" WARN {target}: deeper\\nline"),
-            ]
-        );
-        assert_eq!(*two.0.lock().unwrap(), [format!(" INFO {target}: other")]);
+        assert_eq!(*one.0.lock().unwrap(), [format!(" INFO {target}: ready port=8443 name=\"x\\ny\"")]);
+        assert_eq!(*two.0.lock().unwrap(), [format!(" WARN {target}: two\\nlines")]);
     }
 }

@@ -20,18 +20,18 @@ use crate::{
 };
 use aro_kube_client::events::Recorder;
 
-/// Every controller, by what starts it.
-const CONTROLLERS: [fn(&Context, &Scope); 10] = [
-    claims::start,
-    deployment::start,
-    disruption::start,
-    endpoints::start,
-    job::start,
-    nodes::start,
-    pod_cleanup::start,
-    replica_set::start,
-    scheduler::start,
-    stateful_set::start,
+/// Every controller: its name in events, and what starts it.
+const CONTROLLERS: [(&str, fn(&Context, &Scope)); 10] = [
+    ("persistentvolume-controller", claims::start),
+    ("deployment-controller", deployment::start),
+    ("controllermanager", disruption::start),
+    ("endpoint-slice-controller", endpoints::start),
+    ("job-controller", job::start),
+    ("node-controller", nodes::start),
+    ("pod-garbage-collector", pod_cleanup::start),
+    ("replicaset-controller", replica_set::start),
+    ("default-scheduler", scheduler::start),
+    ("statefulset-controller", stateful_set::start),
 ];
 
 /// What the controllers of a cluster need.
@@ -68,8 +68,8 @@ impl Workloads {
             volumes: options.volumes,
         };
         // Everybody subscribes before the first list is read.
-        for start in CONTROLLERS {
-            start(&context, scope);
+        for (name, start) in CONTROLLERS {
+            start(&Context { events: context.events.named(name), ..context.clone() }, scope);
         }
         context.follow_activity();
         context.caches.run(&context.client, scope);
@@ -79,6 +79,11 @@ impl Workloads {
     /// Returns when every cache has been filled once.
     pub async fn synced(&self) {
         self.context.caches.synced().await;
+    }
+
+    /// The shared copies, for whoever else needs them.
+    pub fn caches(&self) -> &Caches {
+        &self.context.caches
     }
 
     /// What goes on.

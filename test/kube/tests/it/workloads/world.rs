@@ -4,13 +4,14 @@
 //! ([`World::namespace`]), so that several share a world: starting a real API server takes seconds.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_fixtures::wait;
 use aro_kube::identity::user::User;
-use aro_kube::{ClusterService, Kube, KubeConfig, KubePorts};
+use aro_kube::{ClusterService, Kube, KubeConfig, KubePorts, NoImages};
 use aro_kube_e2e::real::{Real, binaries};
 use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{
@@ -51,7 +52,13 @@ impl World {
     /// Our API server, in this process; the listener is for kubectl.
     pub async fn ours() -> Result<Self> {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
-        let config = KubeConfig { clusters: vec![CLUSTER.to_owned()], ..KubeConfig::default() };
+        // The world has controllers and nodes of its own.
+        let config = KubeConfig {
+            clusters: vec![CLUSTER.to_owned()],
+            workloads: false,
+            nodes: 0,
+            ..KubeConfig::default()
+        };
         let started = tokio::sync::watch::Sender::new(None);
         let ports = KubePorts {
             listener: Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?,
@@ -60,6 +67,7 @@ impl World {
             clock: SystemClock::shared(),
             metrics: Metrics::new(),
             readiness: Readiness::new(),
+            images: Arc::new(NoImages),
             started: started.clone(),
         };
         let server = Kube::build(config.check()?, ports)?;

@@ -12,7 +12,6 @@ use aro_runtime::telemetry::capture::{self, LogSink};
 use aro_runtime::{Fault, Scope, TaskKind};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt as _;
-use tracing::Instrument as _;
 
 use super::{Passes, PodState, Slot, Which, key};
 use crate::container::{Flags, Policy, RealRun, Stage};
@@ -82,11 +81,11 @@ impl Passes {
         };
         let log = Log::new(self.shared.clock.clone());
         let sink: Arc<dyn LogSink> = log.clone();
-        let span = capture::mark(&sink);
         let name = format!("{}.{}", pod.name_any(), spec.name);
-        let scope = self.shared.containers.role_in(&name, span.clone());
+        let scope = self.shared.containers.role_logging(&name, sink.clone());
+        log.line(&format!(" INFO aro_kubelet: starting {}", given.image));
         let container = state.container(which);
-        match image.start(given, scope.clone()).instrument(span).await {
+        match capture::logging_to(sink, image.start(given, scope.clone())).await {
             Ok(started) => {
                 container.stage = Stage::Running { since: now };
                 let flags = Arc::new(Flags::default());

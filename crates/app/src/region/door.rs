@@ -1,0 +1,120 @@
+//! The way to a Service of the region from this process: one of its ready pods, asked for by its node.
+
+use std::sync::Arc;
+
+use aro_kube::Cluster;
+use aro_kube_client::node::{Pipe, PodIdentity};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+use tokio::net::TcpStream;
+
+/// The way to one Service.
+pub(crate) struct Door {
+    cluster: Arc<Cluster>,
+    client: Client,
+    namespace: String,
+    service: String,
+}
+
+/// A pod behind a Service.
+struct Behind {
+    node: String,
+    pod: PodIdentity,
+    port: u16,
+}
+
+impl Door {
+    pub fn named(cluster: &Arc<Cluster>, client: &Client, namespace: &str, service: &str) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            client: client.clone(),
+            namespace: namespace.to_owned(),
+            service: service.to_owned(),
+        }
+    }
+
+    pub fn to(cluster: &Arc<Cluster>, client: &Client, service: &Service) -> Self {
+        Self::named(cluster, client, &service.namespace().unwrap_or_default(), &service.name_any())
+    }
+
+    /// Why nobody gets through now. Nobody being there to answer is fine if nobody is wanted.
+    pub async fn closed(&self) -> Result<Option<String>, kube::Error> {
+        let behind = self.behind().await?;
+        let wanted = self.wanted().await?;
+        if behind.is_empty() && !wanted {
+            return Ok(None);
+        }
+        let mut why = "nobody is ready to answer".to_owned();
+        for one in behind {
+            match self.reach(&one).await {
+                Ok(_) => return Ok(None),
+                Err(error) => why = error,
+            }
+        }
+        Ok(Some(format!("svc/{} in {}: {why}", self.service, self.namespace)))
+    }
+
+    /// Carries one connection to a pod and back.
+    pub async fn forward(&self, mut from: TcpStream) {
+        let behind = match self.behind().await {
+            Ok(behind) => behind,
+            Err(error) => {
+                return tracing::warn!(service = self.service, %error, "a debug port cannot find its pods");
+            }
+        };
+        for one in behind {
+            match self.reach(&one).await {
+                Ok(mut to) => {
+                    // Either side may end it.
+                    let _ = tokio::io::copy_bidirectional(&mut from, &mut to).await;
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(service = self.service, error, "a pod did not answer; trying the next")
+                }
+            }
+        }
+        tracing::debug!(service = self.service, "nobody is ready behind a debug port");
+    }
+
+    async fn reach(&self, one: &Behind) -> Result<Box<dyn Pipe>, String> {
+        let node =
+            self.cluster.nodes.get(&one.node).ok_or_else(|| format!("the node {} is not here", one.node))?;
+        node.connect(&one.pod, one.port).await.map_err(|error| error.to_string())
+    }
+
+    async fn behind(&self) -> Result<Vec<Behind>, kube::Error> {
+        let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), &self.namespace);
+        let ours = ListParams::default().labels(&format!("kubernetes.io/service-name={}", self.service));
+        let mut behind = Vec::new();
+        for slice in slices.list(&ours).await? {
+            let port = slice.ports.iter().flatten().find_map(|port| u16::try_from(port.port?).ok());
+            let Some(port) = port else { continue };
+            for endpoint in slice.endpoints.into_iter().flatten() {
+                let ready =
+                    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true);
+                let (Some(pod), Some(node), true) = (endpoint.target_ref, endpoint.node_name, ready) else {
+                    continue;
+                };
+                let pod = PodIdentity {
+                    namespace: pod.namespace.unwrap_or_default(),
+                    name: pod.name.unwrap_or_default(),
+                    uid: pod.uid.unwrap_or_default(),
+                };
+                behind.push(Behind { node, pod, port });
+            }
+        }
+        Ok(behind)
+    }
+
+    /// Whether any pod is wanted behind the Service.
+    async fn wanted(&self) -> Result<bool, kube::Error> {
+        let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+            Api::namespaced(self.client.clone(), &self.namespace);
+        let deployment = deployments.get_opt(&self.service).await?;
+        let replicas = deployment.and_then(|deployment| deployment.spec?.replicas);
+        Ok(replicas.is_none_or(|replicas| replicas > 0))
+    }
+}
