@@ -1,4 +1,8 @@
 //! Evicting pods: a deletion that asks disruption budgets first.
+//!
+//! A budget is asked and charged in one commit on the version it was read at: of two who want the last disruption it
+//! allows, one gets it and the other is told to try later. The pod is noted in the budget until the controller of budgets
+//! sees it go.
 
 use aro_machinery::meta;
 use aro_machinery::selector::LabelSelector;
@@ -6,8 +10,19 @@ use aro_machinery::status::{Cause, Details, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::create::unavailable;
 use super::delete::{DeleteOptions, delete_object};
+use crate::cluster::rfc3339;
 use crate::http::answer::{self, Answer};
+use crate::storage::{Change, Draft, Expect, WriteFailed};
+
+/// How often it is tried when others write at the same time.
+const TRIES: usize = 20;
+/// Evictions that a budget may have noted at once.
+const NOTED: usize = 2000;
+/// When to try again, in seconds.
+const LATER: u32 = 10;
+const BUDGETS: &str = "poddisruptionbudgets.policy";
 
 pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     let eviction = call.read_other("policy", "v1", "Eviction")?;
@@ -16,10 +31,6 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
     crate::identity::nodes::restriction::admit_eviction(call)?;
-    let key = call.key();
-    let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
-    let pod = stored.value();
-    ask_budgets(call, &pod)?;
     let wish = eviction.get("deleteOptions").cloned().unwrap_or_default();
     let precondition =
         |name: &str| meta::get(&wish, &["preconditions", name]).and_then(Value::as_str).map(str::to_owned);
@@ -31,49 +42,252 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
             || wish.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty()),
         ..DeleteOptions::default()
     };
-    delete_object(&call.cluster, &call.served, &key, &options).await?;
-    Ok(answer::json(
-        201,
-        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
-    ))
+    for _ in 0..TRIES {
+        match evict_now(call, &options).await {
+            // Somebody else changed the pod; whether it is protected has to be asked again.
+            Err(status) if status.code == 409 && options.version.is_none() => {}
+            Err(status) => return Err(status),
+            Ok(()) => {
+                let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+                return Ok(answer::json(201, &done));
+            }
+        }
+    }
+    Err(Status::conflict(&call.resource_name(), &call.name, "the pod changes too often"))
 }
 
-/// Pods that run nothing are not protected; others by at most one budget.
-fn ask_budgets(call: &Call, pod: &Value) -> Result<(), Status> {
-    let phase = meta::get(pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
-    if matches!(phase, "Succeeded" | "Failed" | "Pending") || meta::deletion_timestamp(pod).is_some() {
-        return Ok(());
+async fn evict_now(call: &Call, options: &DeleteOptions) -> Result<(), Status> {
+    let key = call.key();
+    let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
+    let pod = stored.value();
+    let mut options = options.clone();
+    let protected = is_protected(&pod);
+    let charged = if protected { ask_budgets(call, &pod, options.dry_run).await? } else { true };
+    let phase = meta::get(&pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+    if !charged || (!protected && phase == "Pending" && meta::deletion_timestamp(&pod).is_none()) {
+        // It goes because of what it was when we looked; it may have become ready since.
+        options.version.get_or_insert_with(|| stored.version.to_string());
     }
+    mark_and_delete(call, &key, options).await
+}
+
+/// Pods that run nothing are not protected.
+fn is_protected(pod: &Value) -> bool {
+    let phase = meta::get(pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+    !matches!(phase, "Succeeded" | "Failed" | "Pending") && meta::deletion_timestamp(pod).is_none()
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    let all = meta::get(object, &["status", "conditions"]).and_then(Value::as_array)?;
+    all.iter().find(|condition| condition["type"] == kind)
+}
+
+/// Puts a condition in the place of the one of its type. Its time stays if its state does.
+fn set_condition(object: &mut Value, mut new: Value, now: &str) {
+    let kind = new["type"].as_str().unwrap_or_default().to_owned();
+    let known = condition(object, &kind);
+    let since = known
+        .filter(|known| known["status"] == new["status"])
+        .map(|known| known["lastTransitionTime"].clone());
+    new["lastTransitionTime"] = since.unwrap_or_else(|| json!(now));
+    let all = meta::get(object, &["status", "conditions"]).and_then(Value::as_array).cloned();
+    let mut all = all.unwrap_or_default();
+    match all.iter_mut().find(|known| known["type"] == kind.as_str()) {
+        Some(known) => *known = new,
+        None => all.push(new),
+    }
+    meta::set(object, &["status", "conditions"], Value::Array(all));
+}
+
+/// Says on the pod why it goes, and deletes it.
+async fn mark_and_delete(call: &Call, key: &str, mut options: DeleteOptions) -> Result<(), Status> {
+    let latest = call.latest(key).filter(|stored| {
+        let same = |asked: &Option<String>, found: &str| asked.as_deref().is_none_or(|asked| asked == found);
+        same(&options.uid, meta::uid(&stored.value())) && same(&options.version, &stored.version.to_string())
+    });
+    // Without it, deleting says what is wrong.
+    if let Some(stored) = latest.filter(|_| !options.dry_run) {
+        let mut pod = stored.value();
+        let reason = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting"});
+        set_condition(&mut pod, reason, &rfc3339(call.now));
+        let draft = Change::Put(Draft::of(&pod));
+        match call.cluster.space.commit(&call.shelf, key, Expect::Version(stored.version), draft).await {
+            Ok(marked) if options.version.is_some() => options.version = Some(marked.version.to_string()),
+            Ok(_) => {}
+            Err(WriteFailed::Changed(_)) => {
+                return Err(Status::conflict(&call.resource_name(), &call.name, "the pod was modified"));
+            }
+            Err(WriteFailed::Unavailable) => return Err(unavailable()),
+        }
+    }
+    delete_object(&call.cluster, &call.served, key, &options).await?;
+    Ok(())
+}
+
+/// Asks the budget that protects a pod, and charges it. `false`: the pod is not healthy and may go without a charge.
+async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<bool, Status> {
     let label = |name: &str| meta::get(pod, &["metadata", "labels", name]).and_then(Value::as_str);
-    let shelf = call.cluster.space.shelf("poddisruptionbudgets.policy");
-    let all = shelf.all().into_iter().map(|budget| budget.value());
+    let shelf = call.cluster.space.shelf(BUDGETS);
     let protects = |budget: &Value| {
         meta::namespace(budget) == call.namespace
             && meta::get(budget, &["spec", "selector"])
                 .and_then(|selector| LabelSelector::from_object(selector).ok())
                 .is_some_and(|selector| selector.matches(label))
     };
-    let budgets: Vec<Value> = all.filter(protects).collect();
-    let budget = match budgets.as_slice() {
-        [] => return Ok(()),
-        [one] => one,
-        _ => {
-            let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-            return Err(Status::internal(why));
+    let all = shelf.all().into_iter();
+    let mut budgets = all.filter(|budget| protects(&budget.value())).map(|budget| budget.key.clone());
+    let Some(key) = budgets.next() else { return Ok(true) };
+    if budgets.next().is_some() {
+        let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+        return Err(Status::internal(why));
+    }
+    for _ in 0..TRIES {
+        let Some(stored) = call.cluster.space.latest(&shelf, &key) else { return Ok(true) };
+        let budget = stored.value();
+        let ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
+        if !ready && may_lose_unhealthy(&budget) {
+            return Ok(false);
         }
-    };
-    let count = |path: &[&str]| meta::get(budget, path).and_then(Value::as_i64).unwrap_or_default();
+        let charged = charge(&budget, &call.name, &rfc3339(call.now))?;
+        if dry_run {
+            return Ok(true);
+        }
+        let expect = Expect::Version(stored.version);
+        match call.cluster.space.commit(&shelf, &key, expect, Change::Put(Draft::of(&charged))).await {
+            Ok(_) => return Ok(true),
+            Err(WriteFailed::Changed(_)) => {}
+            Err(WriteFailed::Unavailable) => return Err(unavailable()),
+        }
+    }
+    Err(busy(&format!("The disruption budget {key} is still being processed by the server."), LATER))
+}
+
+fn count(budget: &Value, name: &str) -> i64 {
+    meta::get(budget, &["status", name]).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether a pod that is not ready may go whatever the budget allows.
+fn may_lose_unhealthy(budget: &Value) -> bool {
+    let policy = meta::get(budget, &["spec", "unhealthyPodEvictionPolicy"]).and_then(Value::as_str);
+    let (healthy, wanted) = (count(budget, "currentHealthy"), count(budget, "desiredHealthy"));
+    policy == Some("AlwaysAllow") || (healthy >= wanted && wanted > 0)
+}
+
+/// The budget after one more eviction, or why there is none. Pure.
+fn charge(budget: &Value, pod: &str, now: &str) -> Result<Value, Status> {
     let name = meta::name(budget);
-    let message = if count(&["status", "observedGeneration"]) < meta::generation(budget) {
-        format!("The disruption budget {name} is still being processed by the server.")
-    } else if count(&["status", "disruptionsAllowed"]) <= 0 {
-        let (healthy, wanted) = (count(&["status", "currentHealthy"]), count(&["status", "desiredHealthy"]));
+    if count(budget, "observedGeneration") < meta::generation(budget) {
+        let why = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(busy(&why, LATER));
+    }
+    let allowed = count(budget, "disruptionsAllowed");
+    let resource = aro_machinery::GroupResource::new("policy", "poddisruptionbudget");
+    if allowed < 0 {
+        return Err(Status::forbidden(&resource, name, "pdb disruptions allowed is negative"));
+    }
+    let noted = meta::get(budget, &["status", "disruptedPods"]).and_then(Value::as_object);
+    if noted.is_some_and(|noted| noted.len() > NOTED) {
+        let why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(Status::forbidden(&resource, name, why));
+    }
+    if allowed == 0 {
+        return Err(busy(&why_none(budget, name), 0));
+    }
+    let mut charged = budget.clone();
+    meta::set(&mut charged, &["status", "disruptionsAllowed"], json!(allowed - 1));
+    meta::set(&mut charged, &["status", "disruptedPods", pod], json!(now));
+    if allowed == 1 {
+        let none = json!({"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
+            "observedGeneration": count(budget, "observedGeneration")});
+        set_condition(&mut charged, none, now);
+    }
+    Ok(charged)
+}
+
+fn why_none(budget: &Value, name: &str) -> String {
+    let told = condition(budget, "DisruptionAllowed").filter(|told| told["status"] == "False");
+    let text = |field: &str| told.and_then(|told| told[field].as_str()).unwrap_or_default();
+    let (reason, message) = (text("reason"), text("message"));
+    let (healthy, wanted) = (count(budget, "currentHealthy"), count(budget, "desiredHealthy"));
+    if reason == "SyncFailed" && !message.is_empty() {
+        format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+        )
+    } else if healthy <= wanted {
         format!("The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently")
+    } else if !message.is_empty() {
+        format!("The disruption budget {name} does not allow evicting pods currently ({reason}): {message}")
     } else {
-        return Ok(());
-    };
-    let cause = Cause { reason: "DisruptionBudget".to_owned(), message, field: String::new() };
-    let why = "Cannot evict pod as it would violate the pod's disruption budget.";
-    Err(Status::new(429, "TooManyRequests", why)
-        .with_details(Details { causes: vec![cause], ..Details::default() }))
+        format!("The disruption budget {name} does not allow evicting pods currently")
+    }
+}
+
+fn busy(why: &str, retry_after_seconds: u32) -> Status {
+    let cause =
+        Cause { reason: "DisruptionBudget".to_owned(), message: why.to_owned(), field: String::new() };
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let details = Details { causes: vec![cause], retry_after_seconds, ..Details::default() };
+    Status::new(429, "TooManyRequests", message).with_details(details)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(change: &[(&str, Value)]) -> Value {
+        let mut budget = json!({"metadata": {"name": "web", "generation": 2}, "spec": {},
+            "status": {"observedGeneration": 2, "disruptionsAllowed": 2, "currentHealthy": 5, "desiredHealthy": 3}});
+        for (name, value) in change {
+            meta::set(&mut budget, &["status", name], value.clone());
+        }
+        budget
+    }
+
+    fn refusal(budget: &Value) -> (u16, String) {
+        let status = charge(budget, "pod", "now").unwrap_err();
+        let cause = status.details.as_ref().and_then(|details| details.causes.first());
+        (status.code, cause.map_or_else(|| status.message.clone(), |cause| cause.message.clone()))
+    }
+
+    #[test]
+    fn one_is_taken_and_the_pod_is_noted() {
+        let charged = charge(&budget(&[]), "pod", "now").unwrap();
+        assert_eq!(charged["status"]["disruptionsAllowed"], 1);
+        assert_eq!(charged["status"]["disruptedPods"], json!({"pod": "now"}));
+        assert!(charged["status"].get("conditions").is_none());
+        let last = charge(&budget(&[("disruptionsAllowed", json!(1))]), "pod", "now").unwrap();
+        assert_eq!(last["status"]["conditions"][0]["reason"], "InsufficientPods");
+    }
+
+    #[test]
+    fn every_refusal_says_why() {
+        let processed = "The disruption budget web is still being processed by the server.";
+        assert_eq!(refusal(&budget(&[("observedGeneration", json!(1))])), (429, processed.to_owned()));
+        let none = [("disruptionsAllowed", json!(0)), ("currentHealthy", json!(3))];
+        let needs = "The disruption budget web needs 3 healthy pods and has 3 currently";
+        assert_eq!(refusal(&budget(&none)), (429, needs.to_owned()));
+        let failed = json!([{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "oh"}]);
+        let none = [("disruptionsAllowed", json!(0)), ("conditions", failed)];
+        let synced =
+            "The disruption budget web does not allow evicting pods currently because it failed sync: oh";
+        assert_eq!(refusal(&budget(&none)), (429, synced.to_owned()));
+        let enough = "The disruption budget web does not allow evicting pods currently";
+        assert_eq!(refusal(&budget(&[("disruptionsAllowed", json!(0))])), (429, enough.to_owned()));
+        assert_eq!(refusal(&budget(&[("disruptionsAllowed", json!(-1))])).0, 403);
+    }
+
+    #[test]
+    fn unhealthy_pods_go_if_the_budget_says_so_or_is_met() {
+        let short = [("currentHealthy", json!(2))];
+        assert!(may_lose_unhealthy(&budget(&[])));
+        assert!(!may_lose_unhealthy(&budget(&short)));
+        let mut always = budget(&short);
+        always["spec"]["unhealthyPodEvictionPolicy"] = json!("AlwaysAllow");
+        assert!(may_lose_unhealthy(&always));
+        assert!(
+            !may_lose_unhealthy(&budget(&[("desiredHealthy", json!(0))])),
+            "a budget of nothing is no budget"
+        );
+    }
 }
