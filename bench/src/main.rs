@@ -8,6 +8,7 @@ mod arm;
 mod kube;
 mod load;
 mod report;
+mod workloads;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -26,6 +27,8 @@ enum What {
     Arm(arm::Options),
     /// Writes, reads, lists and watches of embedded Kubernetes, beside a real one.
     Kube(kube::Options),
+    /// Pods from Deployment to Ready, nodes, memory, the start of a region.
+    Workloads(workloads::Options),
 }
 
 #[tokio::main]
@@ -33,9 +36,11 @@ async fn main() -> Result<()> {
     match Cli::parse().what {
         None => {
             arm::run(arm::Options::default()).await?;
-            kube::run(kube::Options::default()).await
+            kube::run(kube::Options::default()).await?;
+            workloads::run(workloads::Options::default()).await
         }
         Some(What::Arm(options)) => arm::run(options).await,
         Some(What::Kube(options)) => kube::run(options).await,
+        Some(What::Workloads(options)) => workloads::run(options).await,
     }
 }
