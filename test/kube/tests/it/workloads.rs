@@ -2,6 +2,9 @@
 
 mod deployments;
 mod kubelet;
+mod nodes;
+mod services;
+mod stateful_sets;
 mod world;
 
 use anyhow::Result;
