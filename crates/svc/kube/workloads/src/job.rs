@@ -3,11 +3,14 @@
 //! What it is not: CronJobs.
 //!
 //! The flow of a pass: look, let `plan` decide, do the first thing there is to do, look again; until nothing is left.
-//! The order in which a pod that ended is noted, released and counted is what makes the counts exact; see `plan`.
+//! The order in which a pod that ended is noted, released and counted is what makes the counts exact; see `count`.
 //!
 //! Invariants: the status is written only on top of the very status the decision was made by; a pod loses its finalizer
 //! only after the status that notes it is written.
 
+mod backoff;
+mod count;
+mod end;
 mod indexes;
 mod member;
 mod plan;
@@ -34,8 +37,9 @@ use crate::caches::BY_JOB;
 use crate::context::{Context, is_missing, refused};
 use crate::pods::batch::{all, slow_start};
 use crate::pods::{controller_of, is_active};
+use backoff::Backoff;
 use member::{FINALIZER, Wanted, is_tracked};
-use plan::{Backoff, Plan, Seen, plan};
+use plan::{Plan, Seen, plan};
 
 /// Changes of pods that change no number are looked at together.
 const GATHER: Duration = Duration::from_millis(50);
@@ -82,7 +86,7 @@ impl Reconcile for Controller {
             if other.is_some_and(|other| other != "kubernetes.io/job-controller") {
                 return Ok(Outcome::Settled);
             }
-            if let Some(at) = plan::finished_at(&job) {
+            if let Some(at) = end::finished_at(&job) {
                 return self.after_the_end(&job, at).await;
             }
             if let Some(outcome) = self.step(&job).await? {

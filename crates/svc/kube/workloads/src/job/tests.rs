@@ -7,8 +7,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
+use super::backoff::Backoff;
 use super::member::{FINALIZER, INDEX, Wanted, make};
-use super::plan::{Backoff, Plan, Seen, plan, tidy};
+use super::plan::{Plan, Seen, plan, tidy};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
