@@ -1,6 +1,8 @@
 //! Workload controllers, each scenario on our API server and on a real one.
 
+mod budgets;
 mod deployments;
+mod jobs;
 mod kubelet;
 mod nodes;
 mod services;
