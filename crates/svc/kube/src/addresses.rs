@@ -1,22 +1,137 @@
 //! Cluster addresses and node ports of services.
 //!
-//! What is in use is what the services say: there is no second book to go out of step. Two services created in the same
-//! instant could be given the same address, so choosing and committing would have to be one act; the space of addresses is
-//! walked from a random start, which makes that a matter of one in tens of thousands.
+//! What is in use is what the services say: [`Book`] is an index of them that is brought up to date whenever somebody asks.
+//! What was just given out is remembered for a while, so that two services made in the same instant do not get the same.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use aro_machinery::meta;
 use aro_machinery::status::{FieldError, Status};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use crate::follow::{Follow, News};
 use crate::rest::Call;
+use crate::storage::Shelf;
 
 /// `10.0.0.0/16`, of which the first address is the API server's own.
 const NETWORK: u32 = u32::from_be_bytes([10, 0, 0, 0]);
 const SIZE: u32 = 1 << 16;
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+
+/// What the services of a cluster have.
+#[derive(Debug, Default)]
+pub struct Book {
+    follow: Follow,
+    /// By the service's key.
+    services: HashMap<Box<str>, Entry>,
+    addresses: HashMap<String, Owner>,
+    ports: HashMap<i64, Owner>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    address: String,
+    ports: Vec<i64>,
+}
+
+/// Who has an address or a port.
+#[derive(Debug, Clone, PartialEq)]
+enum Owner {
+    Service(Box<str>),
+    /// It was given out at this time; its service may be under way.
+    Promised(Instant),
+}
+
+/// How long something that was given out waits for its service.
+const PROMISE: Duration = Duration::from_secs(30);
+
+impl Book {
+    /// Reads what has changed since the last time.
+    fn update(&mut self, shelf: &Shelf) {
+        let Self { follow, services, addresses, ports } = self;
+        follow.catch_up(shelf, |news| match news {
+            News::Reset => {
+                services.clear();
+                addresses.clear();
+                ports.clear();
+            }
+            News::Put(stored) => {
+                let value = stored.value();
+                let entry = Entry {
+                    address: meta::get(&value, &["spec", "clusterIP"])
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned(),
+                    ports: ports_of(&value).iter().filter_map(node_port).collect(),
+                };
+                release(services.remove(&*stored.key), &stored.key, addresses, ports);
+                let owner = || Owner::Service(stored.key.clone());
+                if !matches!(entry.address.as_str(), "" | "None") {
+                    addresses.insert(entry.address.clone(), owner());
+                }
+                ports.extend(entry.ports.iter().map(|port| (*port, owner())));
+                services.insert(stored.key.clone(), entry);
+            }
+            News::Gone(key) => release(services.remove(key), key, addresses, ports),
+        });
+    }
+
+    fn is_free<K: std::hash::Hash + Eq>(taken: &HashMap<K, Owner>, wanted: &K, mine: &str) -> bool {
+        match taken.get(wanted) {
+            None => true,
+            Some(Owner::Service(key)) => &**key == mine,
+            Some(Owner::Promised(at)) => at.elapsed() > PROMISE,
+        }
+    }
+
+    fn address(&mut self, mine: &str) -> Option<String> {
+        let start = random() % SIZE;
+        let hosts = (0..SIZE).map(|step| (start + step) % SIZE).filter(|host| *host > 10 && *host < SIZE - 1);
+        let mut all = hosts.map(|host| Ipv4Addr::from(NETWORK + host).to_string());
+        let chosen = all.find(|address| Self::is_free(&self.addresses, address, mine))?;
+        self.addresses.insert(chosen.clone(), Owner::Promised(Instant::now()));
+        Some(chosen)
+    }
+
+    fn port(&mut self, mine: &str) -> Option<i64> {
+        let span = NODE_PORTS.end() - NODE_PORTS.start() + 1;
+        let start = i64::from(random()) % span;
+        let mut all = (0..span).map(|step| NODE_PORTS.start() + (start + step) % span);
+        let chosen = all.find(|port| Self::is_free(&self.ports, port, mine))?;
+        self.ports.insert(chosen, Owner::Promised(Instant::now()));
+        Some(chosen)
+    }
+}
+
+/// Gives back what a service had, unless somebody else has it now.
+fn release(
+    entry: Option<Entry>,
+    key: &str,
+    addresses: &mut HashMap<String, Owner>,
+    ports: &mut HashMap<i64, Owner>,
+) {
+    let Some(entry) = entry else { return };
+    let owned = |owner: &Owner| matches!(owner, Owner::Service(known) if &**known == key);
+    if addresses.get(&entry.address).is_some_and(owned) {
+        addresses.remove(&entry.address);
+    }
+    for port in entry.ports {
+        if ports.get(&port).is_some_and(owned) {
+            ports.remove(&port);
+        }
+    }
+}
+
+fn ports_of(service: &Value) -> Vec<Value> {
+    meta::get(service, &["spec", "ports"]).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn node_port(port: &Value) -> Option<i64> {
+    port.get("nodePort").and_then(Value::as_i64).filter(|port| *port != 0)
+}
 
 fn random() -> u32 {
     uuid::Uuid::new_v4().as_fields().0
@@ -46,13 +161,12 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
             }
         }
     }
-    let others: Vec<Value> = call.shelf.all().iter().map(|service| service.value()).collect();
-    let mine = meta::uid(object).to_owned();
-    let others = others.iter().filter(|other| meta::uid(other) != mine);
+    let mine = call.key();
+    let mut book = call.cluster.service_book.lock();
+    book.update(&call.shelf);
     let mut address = text(object, &["spec", "clusterIP"]);
     if address.is_empty() {
-        let used: HashSet<String> = others.clone().map(|other| text(other, &["spec", "clusterIP"])).collect();
-        address = free_address(&used).ok_or_else(|| Status::internal("no cluster address is left"))?;
+        address = book.address(&mine).ok_or_else(|| Status::internal("no cluster address is left"))?;
         meta::set(object, &["spec", "clusterIP"], json!(address));
     } else if address != "None" && old.is_none() {
         let refuse = |detail: String| {
@@ -68,7 +182,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
                         + ": the provided network does not match the current range",
                 ));
             }
-            if others.clone().any(|other| text(other, &["spec", "clusterIP"]) == address) {
+            if !Book::is_free(&book.addresses, &address, &mine) {
                 return Err(refuse(
                     "failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated",
                 ));
@@ -93,7 +207,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
         }
     }
     if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        node_ports(object, old, others.into_iter());
+        node_ports(object, old, &mut book, &mine);
     }
     Ok(())
 }
@@ -102,41 +216,19 @@ fn in_network(address: Ipv4Addr) -> bool {
     u32::from(address) & !(SIZE - 1) == NETWORK
 }
 
-fn free_address(used: &HashSet<String>) -> Option<String> {
-    let start = random() % SIZE;
-    (0..SIZE).map(|step| (start + step) % SIZE).filter(|host| *host > 10 && *host < SIZE - 1).find_map(
-        |host| {
-            let address = Ipv4Addr::from(NETWORK + host).to_string();
-            (!used.contains(&address)).then_some(address)
-        },
-    )
-}
-
-fn node_ports<'a>(object: &mut Value, old: Option<&Value>, others: impl Iterator<Item = &'a Value>) {
-    let ports_of = |service: &Value| -> Vec<Value> {
-        meta::get(service, &["spec", "ports"]).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
-    let number = |port: &Value| port.get("nodePort").and_then(Value::as_i64).filter(|port| *port != 0);
-    let mut used: HashSet<i64> = others.flat_map(ports_of).filter_map(|port| number(&port)).collect();
+fn node_ports(object: &mut Value, old: Option<&Value>, book: &mut Book, mine: &str) {
     let before = old.map(ports_of).unwrap_or_default();
     let mut ports = ports_of(object);
     for port in &mut ports {
-        if number(port).is_none() {
-            let same = before.iter().find(|known| {
-                known.get("port") == port.get("port") && known.get("protocol") == port.get("protocol")
-            });
-            let chosen = same.and_then(number).or_else(|| {
-                let span = NODE_PORTS.end() - NODE_PORTS.start() + 1;
-                let start = i64::from(random()) % span;
-                (0..span)
-                    .map(|step| NODE_PORTS.start() + (start + step) % span)
-                    .find(|port| !used.contains(port))
-            });
-            if let Some(chosen) = chosen {
-                port["nodePort"] = json!(chosen);
-            }
+        if node_port(port).is_some() {
+            continue;
         }
-        used.extend(number(port));
+        let same = before.iter().find(|known| {
+            known.get("port") == port.get("port") && known.get("protocol") == port.get("protocol")
+        });
+        if let Some(chosen) = same.and_then(node_port).or_else(|| book.port(mine)) {
+            port["nodePort"] = json!(chosen);
+        }
     }
     meta::set(object, &["spec", "ports"], json!(ports));
 }

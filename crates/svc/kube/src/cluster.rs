@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::addresses::Book;
 use crate::documents::Rendered;
 use crate::events::Expiry;
 use crate::housekeeping::owners::Owners;
@@ -43,6 +44,8 @@ pub struct Cluster {
     pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
+    /// Addresses and ports its services have.
+    pub(crate) service_book: Mutex<Book>,
     /// Whether controllers look after it now.
     pub(crate) attended: AtomicBool,
     /// Set once it holds what every cluster holds.
@@ -75,6 +78,7 @@ impl Cluster {
             nodes: NodeDirectory::default(),
             signer: OnceLock::new(),
             tls: RwLock::default(),
+            service_book: Mutex::default(),
             attended: AtomicBool::new(false),
             filled: OnceCell::new(),
             types: RwLock::default(),
