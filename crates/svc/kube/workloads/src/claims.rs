@@ -1,7 +1,7 @@
 //! Claims for storage: bound to volumes that are there, or to local directories made for them.
 //!
 //! What it is not: it mounts nothing, enforces no sizes, and leaves claims of classes with other provisioners alone.
-//! Without a place for volumes it does nothing at all.
+//! Without a place for volumes it makes none, and leaves those it made earlier as they are; it still binds and protects.
 //!
 //! Invariants:
 //! * A volume is for one claim: writing the claim into the volume is guarded by the volume's version and comes first.
@@ -33,12 +33,12 @@ use plan::{Act, BIND_COMPLETED, BOUND_BY_US, PROTECTION, Seen};
 
 struct Claims {
     context: Context,
-    root: PathBuf,
+    root: Option<PathBuf>,
 }
 
 pub fn start(context: &Context, scope: &Scope) {
-    let Some(root) = context.volumes.clone() else { return };
-    let (claims, volumes, classes) = (Queue::new(), Queue::new(), Queue::new());
+    let root = context.volumes.clone();
+    let (claims, volumes) = (Queue::new(), Queue::new());
     follow_claims(&context.caches, &claims, &volumes);
     follow_volumes(&context.caches, &claims, &volumes);
     let (pending, caches) = (claims.clone(), context.caches.clone());
@@ -49,8 +49,11 @@ pub fn start(context: &Context, scope: &Scope) {
             users.add(key);
         }
     });
-    classes.add(ObjectKey::new("", class::LOCAL));
-    context.drive(class::Classes { context: context.clone() }, classes, Pace::default(), scope);
+    if root.is_some() {
+        let classes = Queue::new();
+        classes.add(ObjectKey::new("", class::LOCAL));
+        context.drive(class::Classes { context: context.clone() }, classes, Pace::default(), scope);
+    }
     let controller = volume::Volumes { context: context.clone(), root: root.clone() };
     context.drive(controller, volumes, Pace::default(), scope);
     context.drive(Claims { context: context.clone(), root }, claims, Pace::default(), scope);
@@ -182,6 +185,7 @@ impl Claims {
             named: volumes.get(&ObjectKey::new("", named)),
             volumes: candidates,
             wanted: pods.iter().any(|pod| pods::is_active(pod)),
+            provisions: self.root.is_some(),
             used: pods.iter().any(|pod| !pods::is_finished(pod) && !pods::node_name(pod).is_empty()),
         }
     }
@@ -190,7 +194,7 @@ impl Claims {
     async fn provision(&self, claim: &PersistentVolumeClaim, class: &StorageClass) -> Result<(), Fault> {
         let uid = claim.uid().unwrap_or_default();
         let name = directory::volume_name(&uid);
-        let path = name.as_deref().and_then(|name| directory::path_of(&self.root, name));
+        let path = name.as_deref().and_then(|name| directory::path_of(self.root.as_deref()?, name));
         let (Some(name), Some(path)) = (name, path) else {
             return Err(Fault::new(format!("the claim {} has an uid that makes no name", key_of(claim))));
         };

@@ -35,6 +35,8 @@ pub struct Seen<'a> {
     pub wanted: bool,
     /// Whether a pod that was given to a node uses it.
     pub used: bool,
+    /// Whether there is a place for new volumes.
+    pub provisions: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -191,7 +193,12 @@ fn unbound(seen: &Seen<'_>) -> Act {
         (Some(_), Some(class), _) if class.provisioner == PROVISIONER => {
             let block =
                 seen.claim.spec.as_ref().and_then(|spec| spec.volume_mode.as_deref()) == Some("Block");
-            if block {
+            if !seen.provisions {
+                wait(
+                    "FailedBinding",
+                    "no persistent volumes available for this claim, and none are made here",
+                )
+            } else if block {
                 warn("ProvisioningFailed", "local volumes are directories: volumeMode Block is not possible")
             } else {
                 Act::Provision(class.clone())

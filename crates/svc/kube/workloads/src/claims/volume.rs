@@ -19,7 +19,8 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 
 pub struct Volumes {
     pub context: Context,
-    pub root: PathBuf,
+    /// Where directories are made, if they are made here.
+    pub root: Option<PathBuf>,
 }
 
 /// What became of the claim a volume is for.
@@ -68,17 +69,20 @@ pub fn tie(volume: &PersistentVolume, claim: Option<&PersistentVolumeClaim>) -> 
 }
 
 /// What a volume needs next. Pure.
-pub fn plan(volume: &PersistentVolume, tie: Tie, root: &Path) -> Act {
+pub fn plan(volume: &PersistentVolume, tie: Tie, root: Option<&Path>) -> Act {
     let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
     let policy = volume.spec.as_ref().and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref());
     let deletes = policy == Some("Delete");
     let becomes = |wanted: &'static str| if phase == wanted { Act::Rest } else { Act::Phase(wanted) };
     let by = volume.metadata.annotations.as_ref().and_then(|all| all.get(PROVISIONED_BY));
-    let ours = directory::of_volume(root, volume);
+    let ours = root.and_then(|root| directory::of_volume(root, volume));
+    // Its directory is where we cannot reach it, and it must not be forgotten.
+    let beyond = root.is_none() && deletes && by.is_some_and(|by| by == PROVISIONER);
     if volume.metadata.deletion_timestamp.is_some() && tie != Tie::Bound && tie != Tie::Coming {
         let protected = volume.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == PROTECTION);
         return match ours.filter(|_| deletes && tie == Tie::Gone) {
             Some(path) if protected => Act::Reclaim(path),
+            None if beyond && tie == Tie::Gone => Act::Rest,
             _ if protected => Act::Unprotect,
             _ => Act::Rest,
         };
@@ -94,7 +98,7 @@ pub fn plan(volume: &PersistentVolume, tie: Tie, root: &Path) -> Act {
         }
         Tie::Gone | Tie::Elsewhere => match (ours, by) {
             _ if phase != "Released" && phase != "Failed" => Act::Phase("Released"),
-            _ if !deletes => Act::Rest,
+            _ if !deletes || beyond => Act::Rest,
             (Some(path), _) => Act::Reclaim(path),
             // Whoever made it deletes it.
             (None, Some(by)) if by != PROVISIONER => Act::Rest,
@@ -113,7 +117,7 @@ impl Reconcile for Volumes {
         let cache = self.context.caches.volumes.cache();
         let Some(volume) = cache.get(key) else { return Ok(Outcome::Settled) };
         let claim = self.claim_of(&volume).await?;
-        match plan(&volume, tie(&volume, claim.as_deref()), &self.root) {
+        match plan(&volume, tie(&volume, claim.as_deref()), self.root.as_deref()) {
             Act::Rest => {}
             Act::Phase(phase) => self.write_status(&volume, json!({"phase": phase})).await?,
             Act::Unprotect => self.unprotect(&volume).await?,
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_volume_whose_claim_is_gone_is_released_first_and_then_treated_by_its_policy() {
-        let root = Path::new("/data");
+        let root = Some(Path::new("/data"));
         let reclaim = Act::Reclaim(PathBuf::from(OURS));
         for (policy, phase, path, by, expected) in [
             ("Delete", "Bound", OURS, PROVISIONER, Act::Phase("Released")),
@@ -262,13 +266,23 @@ mod tests {
 
     #[test]
     fn a_deleted_volume_stays_while_it_is_bound_and_only_ours_takes_its_directory_along() {
-        let root = Path::new("/data");
+        let root = Some(Path::new("/data"));
         let of = |policy, path, tie| plan(&volume(policy, "Bound", path, PROVISIONER, true), tie, root);
         assert_eq!(of("Delete", OURS, Tie::Bound), Act::Rest);
         assert_eq!(of("Delete", OURS, Tie::Gone), Act::Reclaim(PathBuf::from(OURS)));
         assert_eq!(of("Retain", OURS, Tie::Gone), Act::Unprotect);
         assert_eq!(of("Delete", "/", Tie::Gone), Act::Unprotect);
         assert_eq!(of("Delete", OURS, Tie::None), Act::Unprotect);
+    }
+
+    #[test]
+    fn without_a_place_for_volumes_nothing_of_ours_is_forgotten() {
+        let of = |policy, phase, by, going| plan(&volume(policy, phase, OURS, by, going), Tie::Gone, None);
+        assert_eq!(of("Delete", "Bound", PROVISIONER, false), Act::Phase("Released"));
+        assert_eq!(of("Delete", "Released", PROVISIONER, false), Act::Rest);
+        assert_eq!(of("Delete", "Released", PROVISIONER, true), Act::Rest);
+        assert_eq!(of("Retain", "Released", PROVISIONER, true), Act::Unprotect);
+        assert_eq!(of("Delete", "Released", "", true), Act::Unprotect);
     }
 
     #[test]

@@ -42,6 +42,7 @@ fn seen(claim: &PersistentVolumeClaim) -> Seen<'_> {
         volumes: Vec::new(),
         wanted: false,
         used: false,
+        provisions: true,
     }
 }
 
@@ -51,6 +52,18 @@ fn a_new_claim_gets_a_fitting_volume_or_a_new_one() {
     assert!(matches!(plan(&seen(&claim)), Act::Provision(_)));
     let free = volume(&json!({}));
     assert_eq!(plan(&Seen { volumes: vec![free.clone()], ..seen(&claim) }), Act::Bind(free));
+}
+
+#[test]
+fn without_a_place_for_volumes_claims_are_bound_and_protected_but_none_is_made() {
+    let (waiting, bare) = (claim(&json!({})), claim(&json!({"metadata": {"finalizers": []}})));
+    let going = claim(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
+    let place = |claim| Seen { provisions: false, ..seen(claim) };
+    assert!(matches!(plan(&place(&waiting)), Act::Wait { warning: false, reason: "FailedBinding", .. }));
+    let free = volume(&json!({}));
+    assert_eq!(plan(&Seen { volumes: vec![free.clone()], ..place(&waiting) }), Act::Bind(free));
+    assert_eq!(plan(&place(&bare)), Act::Protect);
+    assert_eq!(plan(&place(&going)), Act::Unprotect);
 }
 
 #[test]
