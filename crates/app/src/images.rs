@@ -12,7 +12,7 @@ use aro_base::SharedClock;
 use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
 use aro_kube::{ContainerSpec, Image, Images, Started};
 use aro_runtime::config::Sources;
-use aro_runtime::{Environment, Fault, Listener, Metrics, Readiness, Role as _, Scope};
+use aro_runtime::{Environment, Fault, Listener, Metrics, Readiness, Role as _, Scope, TaskKind};
 use aro_store::SharedStore;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -57,13 +57,15 @@ impl Image for FrontendImage {
             let config = world.config(&container)?;
             let (listener, addr) = bind(Frontend::NAME).await?;
             let readiness = Readiness::new();
+            let metrics = world.metrics_of(&container);
+            keep(metrics.clone(), &scope);
             let ports = FrontendPorts {
                 listener,
                 store: world.store.clone(),
                 clock: world.clock.clone(),
                 catalogue: Arc::new(BuiltInCatalogue),
                 preflight: Arc::new(AcceptAll),
-                metrics: world.metrics_of(&container),
+                metrics,
                 readiness: readiness.clone(),
             };
             launch_in::<Frontend>(&scope, config.frontend, ports)?;
@@ -71,6 +73,16 @@ impl Image for FrontendImage {
         }
         .boxed()
     }
+}
+
+/// Metrics are shown while somebody holds them: as long as the container runs.
+fn keep(metrics: Metrics, scope: &Scope) {
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Helper, "metrics", async move {
+        inside.cancelled().await;
+        drop(metrics);
+        Ok::<_, Fault>(())
+    });
 }
 
 async fn bind(role: &'static str) -> Result<(Listener, SocketAddr), Fault> {

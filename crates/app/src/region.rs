@@ -150,12 +150,9 @@ pub(crate) fn open(
                 continue;
             };
             let door = Door::named(&cluster, &client, namespace, service);
-            let inside = requests.clone();
+            // Told to stop, the pod finishes what it is asked and closes the connection; cutting it here would be rude.
             requests.spawn(TaskKind::Connection, "forward", async move {
-                tokio::select! {
-                    () = inside.cancelled() => {}
-                    () = door.forward(stream) => {}
-                }
+                door.forward(stream).await;
                 Ok::<_, Fault>(())
             });
         }

@@ -12,15 +12,28 @@ use process::{Running, aro, finished, text};
 
 #[test]
 fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
-    let mut running = Running::start(&["up", "--ephemeral"]);
+    let mut running = Running::start(&["up", "--ephemeral", "--debug-ports"]);
     let endpoints = running.endpoints();
-    assert!(endpoints.contains_key("frontend") && endpoints.contains_key("admin"), "{endpoints:?}");
+    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "frontend", "kube"]);
     running.signal(Signal::SIGINT);
     let output = running.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     assert!(said.contains(&format!("http://{}", endpoints["frontend"])), "{said}");
-    assert!(said.contains("\n  curl "), "{said}");
+    assert!(said.contains("\n  curl ") && !said.contains("port-forward"), "{said}");
+}
+
+#[test]
+fn without_debug_ports_up_says_how_the_front_end_is_reached() {
+    let mut running = Running::start(&["up", "--ephemeral"]);
+    let endpoints = running.endpoints();
+    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "kube"]);
+    running.signal(Signal::SIGINT);
+    let output = running.finish();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let forward = "\n  kubectl --context svc port-forward -n aro-hcp svc/aro-hcp-frontend 8443:8443 &\n";
+    assert!(said.contains(forward) && said.contains("\n  curl -X PUT 'http://localhost:8443/"), "{said}");
 }
 
 #[test]
@@ -36,7 +49,8 @@ fn a_role_alone_ends_with_zero_on_sigterm() {
 fn a_failed_start_is_one_line_with_its_cause() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("frontend.listen={}", taken.local_addr().unwrap());
-    let output = aro().args(["up", "--ephemeral", "--log", "off", "--set", &listen]).output().unwrap();
+    let up = ["up", "--ephemeral", "--debug-ports", "--log", "off", "--set", "kube.listen=127.0.0.1:0"];
+    let output = aro().args(up).args(["--set", &listen]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert_eq!(said.lines().count(), 1, "{said}");

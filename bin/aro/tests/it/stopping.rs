@@ -36,7 +36,7 @@ fn wait_until_refused(addr: SocketAddr) {
 
 #[test]
 fn a_request_that_hangs_is_named_when_the_grace_period_ends() {
-    let mut running = Running::start(&["up", "--ephemeral", "--set", "process.grace=200ms"]);
+    let mut running = Running::start(&["frontend", "--ephemeral", "--set", "process.grace=200ms"]);
     let _request = hanging_request(running.endpoints()["frontend"]);
     running.signal(Signal::SIGTERM);
     let output = running.finish();
@@ -50,8 +50,22 @@ fn a_request_that_hangs_is_named_when_the_grace_period_ends() {
 }
 
 #[test]
+fn a_request_that_hangs_in_a_pod_is_named_with_its_pod() {
+    let mut running = Running::start(&["up", "--ephemeral", "--debug-ports", "--set", "process.grace=200ms"]);
+    let _request = hanging_request(running.endpoints()["frontend"]);
+    running.signal(Signal::SIGTERM);
+    let output = running.finish();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    let last = said.lines().last().unwrap_or_default();
+    let late = last.strip_prefix("error: did not stop within the grace period: ").unwrap_or_default();
+    let in_pod = |path: &str| path.contains("/aro-hcp-frontend-") && path.ends_with("/connection");
+    assert!(late.split(", ").any(in_pod), "{said}");
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
-    let mut running = Running::start(&["up", "--ephemeral"]);
+    let mut running = Running::start(&["frontend", "--ephemeral"]);
     let frontend = running.endpoints()["frontend"];
     let _request = hanging_request(frontend);
     running.signal(Signal::SIGINT);
@@ -74,8 +88,14 @@ fn traces_are_sent_at_the_end_and_a_deaf_collector_does_not_hold_it_up() {
         // Never answers.
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    let mut running =
-        Running::start(&["up", "--ephemeral", "--set", &endpoint, "--set", "telemetry.otlp_timeout=500ms"]);
+    let mut running = Running::start(&[
+        "frontend",
+        "--ephemeral",
+        "--set",
+        &endpoint,
+        "--set",
+        "telemetry.otlp_timeout=500ms",
+    ]);
     let frontend = running.endpoints()["frontend"];
     let mut stream = TcpStream::connect(frontend).unwrap();
     stream.write_all(b"GET /nothing HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 /// The way to one Service.
@@ -57,7 +58,7 @@ impl Door {
     }
 
     /// Carries one connection to a pod and back.
-    pub async fn forward(&self, mut from: TcpStream) {
+    pub async fn forward(&self, from: TcpStream) {
         let behind = match self.behind().await {
             Ok(behind) => behind,
             Err(error) => {
@@ -66,11 +67,7 @@ impl Door {
         };
         for one in behind {
             match self.reach(&one).await {
-                Ok(mut to) => {
-                    // Either side may end it.
-                    let _ = tokio::io::copy_bidirectional(&mut from, &mut to).await;
-                    return;
-                }
+                Ok(to) => return carry(from, to).await,
                 Err(error) => {
                     tracing::debug!(service = self.service, error, "a pod did not answer; trying the next")
                 }
@@ -116,5 +113,29 @@ impl Door {
         let deployment = deployments.get_opt(&self.service).await?;
         let replicas = deployment.and_then(|deployment| deployment.spec?.replicas);
         Ok(replicas.is_none_or(|replicas| replicas > 0))
+    }
+}
+
+/// Carries bytes both ways until the pod has said all it has to say, or either side is gone.
+async fn carry(mut from: TcpStream, to: Box<dyn Pipe>) {
+    let (mut client_says, mut client_hears) = from.split();
+    let (mut pod_says, mut pod_hears) = tokio::io::split(to);
+    let there = async {
+        let copied = tokio::io::copy(&mut client_says, &mut pod_hears).await;
+        // It has heard all there is; it may still answer.
+        copied.is_ok() && pod_hears.shutdown().await.is_ok()
+    };
+    let back = async {
+        let _ = tokio::io::copy(&mut pod_says, &mut client_hears).await;
+        let _ = client_hears.shutdown().await;
+    };
+    tokio::pin!(there, back);
+    tokio::select! {
+        well = &mut there => {
+            if well {
+                back.await;
+            }
+        }
+        () = &mut back => {}
     }
 }

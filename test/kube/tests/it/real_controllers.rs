@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use aro_kube_e2e::real::binaries;
-use aro_stack::{Process, StoreChoice};
+
+use crate::support::region;
 
 struct Running(Child);
 
@@ -31,7 +32,8 @@ async fn the_original_controller_manager_rolls_out_a_deployment_on_our_server() 
         eprintln!("SKIPPED: no Go toolchain, the original controllers did not run");
         return Ok(());
     };
-    let process = Process::start(StoreChoice::Embedded).await?;
+    // Without controllers and nodes of ours.
+    let process = region(&["svc"]).await?;
     let config = process.data_dir().join("kube/kubeconfig/svc.yaml");
     let log = tempfile::NamedTempFile::new()?;
     let manager = Command::new(binaries.join("kube-controller-manager"))

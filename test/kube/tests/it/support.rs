@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// The real binary with embedded Kubernetes.
+/// The real binary with embedded Kubernetes alone: API servers, and nobody who acts on what is written to them.
 pub async fn region(clusters: &[&str]) -> Result<Process> {
     region_with(clusters, &[]).await
 }
@@ -19,7 +19,15 @@ pub async fn region(clusters: &[&str]) -> Result<Process> {
 /// The same with settings of the test's own.
 pub async fn region_with(clusters: &[&str], settings: &[(&str, &str)]) -> Result<Process> {
     let clusters = format!("{clusters:?}");
-    let mut all = vec![("kube.listen", "127.0.0.1:0"), ("kube.clusters", clusters.as_str())];
+    let mut all =
+        vec![("kube.clusters", clusters.as_str()), ("kube.workloads", "false"), ("kube.nodes", "0")];
+    all.extend_from_slice(settings);
+    Process::start_role("kube", &all).await
+}
+
+/// A whole region: `aro up` with its debug ports, two clusters, and the region's roles as pods.
+pub async fn whole_region(settings: &[(&str, &str)]) -> Result<Process> {
+    let mut all = vec![("kube.clusters", r#"["svc", "mgmt-1"]"#)];
     all.extend_from_slice(settings);
     Process::start_with(StoreChoice::Embedded, &all).await
 }
