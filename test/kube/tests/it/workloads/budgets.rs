@@ -191,7 +191,9 @@ fn is_ready(pod: &Pod) -> bool {
 /// Pods of a node that is gone follow it after a while.
 async fn pods_follow_their_node(world: &World) -> Result<()> {
     let desk = Desk::new(world).await?;
-    let lost = world.kubelet(KubeletOptions::with_nodes(&["lost"])).await?;
+    // Nobody else's pods get lost with it.
+    let options = KubeletOptions { cordoned: true, ..KubeletOptions::with_nodes(&["lost"]) };
+    let lost = world.kubelet(options).await?;
     let pod = json!({"metadata": {"name": "left"}, "spec": {"nodeName": "lost", "containers": [{"name": "c", "image": "x"}],
         "tolerations": [{"operator": "Exists"}]}});
     desk.pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
@@ -208,7 +210,7 @@ async fn pods_follow_their_node(world: &World) -> Result<()> {
 }
 
 async fn all(world: &World) -> Result<()> {
-    let options = KubeletOptions { bind: false, ..KubeletOptions::with_nodes(&["drained", "other"]) };
+    let options = KubeletOptions::with_nodes(&["drained", "other"]);
     let kubelet = world.kubelet(options).await?;
     let rest = async {
         evictions_share_a_budget(world).await.context("evictions share a budget")?;

@@ -30,13 +30,13 @@ use serde_json::{Value, json};
 pub struct KubeletOptions {
     /// The names of its nodes.
     pub nodes: Vec<String>,
-    /// Whether it also binds pods that nobody has bound. For worlds without a scheduler.
-    pub bind: bool,
+    /// Whether the scheduler gives them nothing.
+    pub cordoned: bool,
 }
 
 impl KubeletOptions {
     pub fn with_nodes(names: &[&str]) -> Self {
-        Self { nodes: names.iter().map(|name| (*name).to_owned()).collect(), bind: true }
+        Self { nodes: names.iter().map(|name| (*name).to_owned()).collect(), cordoned: false }
     }
 }
 
@@ -53,7 +53,7 @@ impl TestKubelet {
     pub async fn start(client: Client, options: KubeletOptions, scope: &Scope) -> Result<Self> {
         let scope = scope.child(Phase::Roles, "kubelet");
         for name in &options.nodes {
-            register(&client, name).await?;
+            register(&client, name, options.cordoned).await?;
         }
         let (leases, names) = (client.clone(), options.nodes.clone());
         scope.spawn(TaskKind::Helper, "leases", async move {
@@ -69,7 +69,7 @@ impl TestKubelet {
         });
         scope.spawn(TaskKind::Helper, "pods", async move {
             let ours: BTreeSet<String> = options.nodes.iter().cloned().collect();
-            let state = Arc::new(State { client: client.clone(), ours, options });
+            let state = Arc::new(State { client: client.clone(), ours });
             let events = watcher(Api::<Pod>::all(client), watcher::Config::default()).default_backoff();
             events
                 .applied_objects()
@@ -97,7 +97,6 @@ impl TestKubelet {
 struct State {
     client: Client,
     ours: BTreeSet<String>,
-    options: KubeletOptions,
 }
 
 #[allow(clippy::disallowed_methods, reason = "a kubelet of its own, on the machine's clock")]
@@ -105,12 +104,12 @@ fn now() -> k8s_openapi::jiff::Timestamp {
     k8s_openapi::jiff::Timestamp::now()
 }
 
-async fn register(client: &Client, name: &str) -> Result<()> {
+async fn register(client: &Client, name: &str, cordoned: bool) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let capacity = json!({"cpu": "1000", "memory": "4000Gi", "pods": "20000", "ephemeral-storage": "4000Gi"});
     let node = json!({
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-        "spec": {},
+        "spec": {"unschedulable": cordoned},
     });
     nodes.create(&PostParams::default(), &serde_json::from_value(node)?).await?;
     let status = json!({"status": {
@@ -135,12 +134,6 @@ async fn renew(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Spreads pods over nodes without remembering where they went.
-fn spread(pod: &Pod, nodes: usize) -> usize {
-    pod.name_any().bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
-        % nodes.max(1)
-}
-
 impl State {
     async fn look(&self, pod: &Pod) -> Result<()> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace().unwrap_or_default());
@@ -148,20 +141,6 @@ impl State {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
         let behaviour = pod.annotations().get("test/behaviour").map(String::as_str).unwrap_or_default();
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
-        if node.is_empty() {
-            if self.options.bind
-                && pod.metadata.deletion_timestamp.is_none()
-                && !self.options.nodes.is_empty()
-            {
-                let node = &self.options.nodes[spread(pod, self.options.nodes.len())];
-                let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": &name},
-                    "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
-
-                let _: Value =
-                    pods.create_subresource("binding", &name, &PostParams::default(), &binding).await?;
-            }
-            return Ok(());
-        }
         if !self.ours.contains(&node) {
             return Ok(());
         }

@@ -79,10 +79,8 @@ const UNREACHABLE: [&str; 2] =
 /// A node falls silent: it and its pods say so, those who do not tolerate it go; then it is back.
 async fn a_node_is_lost_and_back(world: &World) -> Result<()> {
     let desk = Desk::new(world, "lost").await?;
-    let stays =
-        world.kubelet(KubeletOptions { bind: false, ..KubeletOptions::with_nodes(&["stays"]) }).await?;
-    let silent =
-        world.kubelet(KubeletOptions { bind: false, ..KubeletOptions::with_nodes(&["silent"]) }).await?;
+    let stays = world.kubelet(KubeletOptions::with_nodes(&["stays"])).await?;
+    let silent = world.kubelet(KubeletOptions::with_nodes(&["silent"])).await?;
     desk.until_taints("silent", &[]).await?;
     let brief = json!([{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]);
     desk.pod("patient", "silent", json!([])).await?;
@@ -155,7 +153,7 @@ async fn a_node_is_cordoned_and_tainted(world: &World) -> Result<()> {
 /// A drain empties a node without ever taking more than the budget allows.
 async fn a_node_is_drained_within_a_budget(world: &World) -> Result<()> {
     let desk = Desk::new(world, "drain").await?;
-    let options = KubeletOptions { bind: false, ..KubeletOptions::with_nodes(&["north", "south"]) };
+    let options = KubeletOptions::with_nodes(&["north", "south"]);
     let kubelet = world.kubelet(options).await?;
     let kubectl = world.kubectl()?;
     let k = async |line: &str| kubectl.ok(&format!("-n {} {line}", desk.namespace)).await;

@@ -21,7 +21,8 @@ use aro_workloads::{Workloads, WorkloadsOptions};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::PostParams;
-use kube::{Api, Client, Resource};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, Resource};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -90,7 +91,7 @@ impl World {
         };
         let real = Real::start(&binaries).await?;
         let kubeconfig = real.kubeconfig();
-        let client = aro_kube_client::of_kubeconfig(&kubeconfig, None).await?;
+        let client = plain_client(&kubeconfig).await?;
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         Self::furnish("real", client, kubeconfig, "real", scope, data, Some(real)).await.map(Some)
     }
@@ -183,6 +184,16 @@ impl World {
     pub fn volumes(&self) -> PathBuf {
         Path::new(self.data.path()).join("volumes")
     }
+}
+
+/// A client that hands on every answer, as one in this process does. By default it tries again for minutes when it is told
+/// that there are too many requests, which is also how an eviction is refused.
+async fn plain_client(kubeconfig: &Path) -> Result<Client> {
+    let mut config =
+        Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &KubeConfigOptions::default())
+            .await?;
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
 }
 
 /// Runs scenarios on our API server.
