@@ -15,6 +15,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// Takes events and has them written.
 #[derive(Debug, Clone)]
@@ -35,6 +36,10 @@ struct Note {
 
 /// Events that wait to be written; more are dropped.
 const WAITING: usize = 512;
+/// Events written at once, and per second in the long run. Whoever starts ten thousand pods does not read as many events,
+/// and writing them would cost more than the pods.
+const BURST: f64 = 1000.0;
+const PER_SECOND: f64 = 50.0;
 /// Events remembered for counting repetitions.
 const REMEMBERED: usize = 4096;
 /// How long a repetition counts as the same event.
@@ -57,11 +62,13 @@ impl Recorder {
     /// Starts writing events under a component's name.
     pub fn start(client: Client, clock: SharedClock, component: &'static str, scope: &Scope) -> Self {
         let (queue, notes) = mpsc::channel(WAITING);
+        let dropped: Arc<AtomicU64> = Arc::default();
+        let counting = dropped.clone();
         scope.spawn(TaskKind::Helper, "events", async move {
-            Writer { client, clock, known: HashMap::new() }.run(notes).await;
+            Writer { client, clock, known: HashMap::new() }.run(notes, counting).await;
             Ok::<_, Fault>(())
         });
-        Self { component, queue, dropped: Arc::default() }
+        Self { component, queue, dropped }
     }
 
     /// The same, under another component's name.
@@ -113,6 +120,24 @@ impl Recorder {
     }
 }
 
+/// How many events may be written.
+struct Budget {
+    left: f64,
+    at: Instant,
+}
+
+impl Budget {
+    fn take(&mut self, now: Instant) -> bool {
+        self.left = (self.left + (now - self.at).as_secs_f64() * PER_SECOND).min(BURST);
+        self.at = now;
+        let enough = self.left >= 1.0;
+        if enough {
+            self.left -= 1.0;
+        }
+        enough
+    }
+}
+
 struct Writer {
     client: Client,
     clock: SharedClock,
@@ -121,8 +146,13 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut notes: mpsc::Receiver<Note>) {
+    async fn run(mut self, mut notes: mpsc::Receiver<Note>, dropped: Arc<AtomicU64>) {
+        let mut budget = Budget { left: BURST, at: Instant::now() };
         while let Some(note) = notes.recv().await {
+            if !budget.take(Instant::now()) {
+                dropped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             let reason = note.reason;
             if let Err(error) = self.write(note).await {
                 tracing::debug!(reason, %error, "an event could not be written");
@@ -183,5 +213,22 @@ fn event(note: &Note, namespace: &str, now: Timestamp) -> Event {
         last_timestamp: Some(Time(now)),
         count: Some(1),
         ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_burst_is_written_and_then_so_many_a_second() {
+        let began = Instant::now();
+        let mut budget = Budget { left: BURST, at: began };
+        let at_once = (0..5000).filter(|_| budget.take(began)).count();
+        assert_eq!(at_once, BURST as usize);
+        let later = began + Duration::from_secs(2);
+        assert_eq!((0..5000).filter(|_| budget.take(later)).count(), 2 * PER_SECOND as usize);
     }
 }

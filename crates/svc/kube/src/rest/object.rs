@@ -117,7 +117,7 @@ impl Call {
         }
         check_kind(&mut object, &gvk)?;
         self.admit_type(&mut object, &mut problems, form != Form::Json).map_err(unreadable)?;
-        self.complain(strictness, &problems, unreadable)?;
+        self.complain(strictness, &problems, |_, problem| unreadable(problem))?;
         Ok(object)
     }
 
@@ -198,26 +198,28 @@ impl Call {
     }
 
     /// What a patch made: the same as [`Call::read_body`] does with a body. Answers whether it had unknown fields.
-    /// `shown` is what errors show: the object, or the patch.
-    pub fn retype(&mut self, object: &mut Value, shown: impl Fn(&Value) -> String) -> Result<bool, Status> {
+    /// `shown` is what errors show: the object as it was handed in, or the patch. Made only when it is needed.
+    pub fn retype(&mut self, object: &mut Value, shown: impl Fn(&Self) -> String) -> Result<bool, Status> {
         let mut problems = Vec::new();
         let strictness = self.strictness();
-        let before = object.clone();
         let strategic = self.content_type() == "application/strategic-merge-patch+json";
         // Upstream does not say of which kind: it knows no object yet.
-        let refuse = |problem: String| {
-            let error = FieldError::invalid("patch", shown(&before), problem);
+        let refuse = |call: &Self, problem: String| {
+            let error = FieldError::invalid("patch", shown(call), problem);
             Status::invalid(&aro_machinery::GroupKind::default(), "", &[error])
         };
         let gvk = &self.served.resource.gvk;
         if meta::kind(object) != gvk.kind || meta::api_version(object) != gvk.api_version() {
             let (api_version, kind) = (meta::api_version(object), meta::kind(object));
-            return Err(refuse(format!(
-                "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
-            )));
+            return Err(refuse(
+                self,
+                format!(
+                    "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+                ),
+            ));
         }
         self.admit_type(object, &mut problems, true)
-            .map_err(|problem| refuse(if strategic { restored(&problem) } else { problem }))?;
+            .map_err(|problem| refuse(self, if strategic { restored(&problem) } else { problem }))?;
         let unknown = !problems.is_empty();
         self.complain(strictness, &problems, refuse)?;
         Ok(unknown)
@@ -227,10 +229,12 @@ impl Call {
         &mut self,
         strictness: Strictness,
         problems: &[Problem],
-        refuse: impl Fn(String) -> Status,
+        refuse: impl Fn(&Self, String) -> Status,
     ) -> Result<(), Status> {
         match strictness {
-            Strictness::Strict if !problems.is_empty() => Err(refuse(decode::strict_problems(problems))),
+            Strictness::Strict if !problems.is_empty() => {
+                Err(refuse(self, decode::strict_problems(problems)))
+            }
             Strictness::Warn => {
                 self.warnings.extend(problems.iter().map(ToString::to_string));
                 Ok(())

@@ -61,7 +61,16 @@ async fn by(
         }));
     }
     let written = change(call, |call, live| {
-        let mut new = patch(live, &body, call).map_err(|error| error.status())?;
+        let patched = |call: &Call| {
+            let mut new = patch(live, &body, call).map_err(|error| error.status())?;
+            // A patch says what it means by a version; without one, it means whatever is there.
+            if meta::resource_version(&new) == meta::resource_version(live) {
+                let named = meta::resource_version(&body);
+                meta::set(&mut new, &["metadata", "resourceVersion"], json!(named));
+            }
+            Ok::<_, Status>(new)
+        };
+        let mut new = patched(call)?;
         if meta::name(&new) != meta::name(live) && !meta::name(&new).is_empty() {
             return Err(Status::bad_request(format!(
                 "the name of the object ({}) does not match the name on the URL ({})",
@@ -69,13 +78,10 @@ async fn by(
                 call.name
             )));
         }
-        // A patch says what it means by a version; without one, it means whatever is there.
-        if meta::resource_version(&new) == meta::resource_version(live) {
-            let named = meta::resource_version(&body);
-            meta::set(&mut new, &["metadata", "resourceVersion"], json!(named));
-        }
-        let unknown =
-            call.retype(&mut new, |object| if strategic { patch::show(&body) } else { object.to_string() })?;
+        let unknown = call.retype(&mut new, |call| {
+            let whole = || patched(call).map(|object| object.to_string()).unwrap_or_default();
+            if strategic { patch::show(&body) } else { whole() }
+        })?;
         check_place(call, &mut new)?;
         carry_over(&mut new, live);
         super::create::dedup_owners(call, &mut new);
@@ -173,7 +179,8 @@ fn apply_to(
         Ok(None) => return Ok(None),
         Err(error) => return Err(error.status()),
     };
-    call.retype(&mut merged, Value::to_string)?;
+    let whole = merged.clone();
+    call.retype(&mut merged, |_| whole.to_string())?;
     check_place(call, &mut merged)?;
     if let Some(live) = live {
         let named = meta::resource_version(config).to_owned();

@@ -35,8 +35,11 @@ use crate::pods::{controller_of, is_active, of_template};
 use plan::{Scale, Trouble};
 pub(crate) use plan::{is_namespace_ending, said};
 
-/// Changes of pods that only change counts are looked at together.
+/// Changes of pods that only change counts are looked at together: for so long, and a little longer for each pod, since
+/// every look goes over all of them.
 const GATHER: Duration = Duration::from_millis(20);
+const GATHER_PER_POD: Duration = Duration::from_micros(250);
+const GATHER_AT_MOST: Duration = Duration::from_millis(250);
 /// Pods made or deleted in one pass; then the set is looked at again.
 const BURST: usize = 500;
 /// Events of one kind written in one pass; more would say the same again.
@@ -51,7 +54,8 @@ pub fn start(context: &Context, scope: &Scope) {
     caches.pods.subscribe(move |change| {
         for key in owners(change) {
             if changes_counts_only(change) {
-                pods.add_after(key, GATHER);
+                let wanted = known.get(&key).and_then(|set| set.spec.as_ref()?.replicas).unwrap_or_default();
+                pods.add_after(key, gather(wanted));
             } else {
                 pods.add(key);
             }
@@ -68,6 +72,11 @@ pub fn start(context: &Context, scope: &Scope) {
         }
     });
     context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+}
+
+/// How long changes of a set's pods are gathered.
+fn gather(pods: i32) -> Duration {
+    (GATHER + GATHER_PER_POD * u32::try_from(pods).unwrap_or_default()).min(GATHER_AT_MOST)
 }
 
 /// The sets a pod belongs or belonged to.
