@@ -85,6 +85,10 @@ impl Nodes {
     /// `empty`: the old one is the empty object of its type, or always there inside of it.
     fn of(old: Option<&Value>, new: Option<&Value>, kind: Type<'_>, empty: bool) -> Self {
         let mut nodes = Self::default();
+        // Most of an object does not change, and finding that out is cheaper than walking it by its type.
+        if !empty && old.is_some() && old == new {
+            return nodes;
+        }
         let old_shape = old.filter(|old| !old.is_null() || new.is_none()).map(|old| kind.shape(old));
         let new_shape = new.map(|new| kind.shape(new));
         // Only what is not described can change its shape: then it is looked at both ways.

@@ -78,10 +78,14 @@ async fn by(
                 call.name
             )));
         }
+        let kept = take_unchanged(call, &mut new, live);
         let unknown = call.retype(&mut new, |call| {
             let whole = || patched(call).map(|object| object.to_string()).unwrap_or_default();
             if strategic { patch::show(&body) } else { whole() }
         })?;
+        if let Some(members) = new.as_object_mut() {
+            members.extend(kept);
+        }
         check_place(call, &mut new)?;
         carry_over(&mut new, live);
         super::create::dedup_owners(call, &mut new);
@@ -94,6 +98,21 @@ async fn by(
     })
     .await?;
     written.answer(call, 200)
+}
+
+/// Takes out what the patch left as it was: it is of its type already, with all defaults.
+fn take_unchanged(call: &Call, new: &mut Value, live: &Value) -> Vec<(String, Value)> {
+    // Defaults of custom types may look across members.
+    if call.served.resource.custom {
+        return Vec::new();
+    }
+    let Some(members) = new.as_object_mut() else { return Vec::new() };
+    let same = |name: &String, value: &mut Value| {
+        !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") && live.get(name) == Some(&*value)
+    };
+    let names: Vec<String> =
+        members.iter_mut().filter_map(|(name, value)| same(name, value).then(|| name.clone())).collect();
+    names.into_iter().filter_map(|name| members.remove_entry(&name)).collect()
 }
 
 async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
