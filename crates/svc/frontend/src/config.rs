@@ -7,7 +7,7 @@ use aro_runtime::{ByteSize, Period, Problems, Section};
 aro_runtime::section! {
     /// The ARM resource provider's front end.
     pub struct FrontendConfig in "frontend" {
-        /// Where the ARM API listens. Plain HTTP: TLS ends at the ingress.
+        /// Where the ARM API listens. Plain HTTP: TLS ends at the ingress. In a region, where `--debug-ports` opens it.
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),
         /// The Azure region this instance serves; every resource gets it, whatever its body says.
         pub location: String = "uksouth".to_owned(),
