@@ -2,7 +2,10 @@
 
 mod schedule;
 
-use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::path::{Found, Path, flag, list, member, number, text};
 use super::pods::template_spec;
@@ -173,7 +176,23 @@ pub fn stateful_set(found: &mut Found, object: &Value) {
     found.not_negative(&SPEC.child("replicas"), spec.get("replicas"));
     found.not_negative(&SPEC.child("minReadySeconds"), spec.get("minReadySeconds"));
     let sound = selector(found, spec, "empty selector is invalid for statefulset", true);
-    template(found, spec, sound, "StatefulSet");
+    template(found, &with_claims(spec), sound, "StatefulSet");
+}
+
+/// The spec as its pods will have it: each claim is a volume, in place of one of that name.
+fn with_claims(spec: &Value) -> Cow<'_, Value> {
+    let claims: BTreeSet<&str> =
+        list(spec, "volumeClaimTemplates").iter().map(|claim| text(&claim["metadata"], "name")).collect();
+    if claims.is_empty() || !spec["template"]["spec"].is_object() {
+        return Cow::Borrowed(spec);
+    }
+    let own = list(&spec["template"]["spec"], "volumes").iter();
+    let own = own.filter(|volume| !claims.contains(&text(volume, "name"))).cloned();
+    let claimed =
+        claims.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let mut whole = spec.clone();
+    whole["template"]["spec"]["volumes"] = claimed.chain(own).collect();
+    Cow::Owned(whole)
 }
 
 const STATEFUL_FREE: [&str; 7] = [

@@ -124,6 +124,8 @@ pub struct ContainerState {
     pub name: String,
     pub stage: Stage,
     pub restarts: u32,
+    /// How often it has failed in a row, as far as this process knows.
+    pub crashes: u32,
     pub last: Option<Ended>,
     pub ready: bool,
     /// How the current run goes, if it is simulated.
@@ -136,6 +138,8 @@ pub struct ContainerState {
 /// The pause before the second restart; it doubles up to [`LONGEST_PAUSE`]. The first restart comes at once.
 pub const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How a run ended that went with the process it was part of. Not its fault: it starts again at once.
+const GONE: &str = "Unknown";
 /// Whoever has run for this long has recovered.
 const RECOVERED: SignedDuration = SignedDuration::from_mins(10);
 
@@ -145,6 +149,7 @@ impl ContainerState {
             name: name.to_owned(),
             stage: Stage::Waiting { reason: "ContainerCreating", message: String::new(), from: None },
             restarts: 0,
+            crashes: 0,
             last: None,
             ready: false,
             script: None,
@@ -168,7 +173,7 @@ impl ContainerState {
                 state.ready = known.ready;
             } else {
                 let message = "the process that ran it has ended".to_owned();
-                state.stage = Stage::Ended(Ended { since, at: now, code: 255, reason: "Unknown", message });
+                state.stage = Stage::Ended(Ended { since, at: now, code: 255, reason: GONE, message });
             }
         }
         state
@@ -204,7 +209,10 @@ impl ContainerState {
             return;
         }
         let recovered = ended.since.is_some_and(|since| ended.at.duration_since(since) > RECOVERED);
-        let pause = pause_before(if recovered { 0 } else { self.restarts }, first_pause);
+        if recovered || ended.reason == GONE {
+            self.crashes = 0;
+        }
+        let pause = pause_before(self.crashes, first_pause);
         let from = ended.at.saturating_add(SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX));
         let message = format!("back-off {}s restarting failed container={what}", pause.as_secs());
         let waiting = Stage::Waiting {
@@ -213,6 +221,9 @@ impl ContainerState {
             from: Some(from.unwrap_or(Timestamp::MAX)),
         };
         let Stage::Ended(ended) = std::mem::replace(&mut self.stage, waiting) else { return };
+        if ended.reason != GONE {
+            self.crashes = self.crashes.saturating_add(1);
+        }
         self.last = Some(ended);
         self.restarts = self.restarts.saturating_add(1);
         self.script = None;
@@ -268,7 +279,7 @@ fn pause_before(restarts: u32, first: Duration) -> Duration {
 fn ended_of(known: &k8s_openapi::api::core::v1::ContainerStateTerminated) -> Ended {
     let reason = match known.reason.as_deref() {
         Some("Completed") => "Completed",
-        Some("Unknown") => "Unknown",
+        Some(GONE) => GONE,
         _ => "Error",
     };
     Ended {
@@ -318,6 +329,24 @@ mod tests {
         assert_eq!(ends.iter().map(|end| end.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let times: Vec<i64> = ends.iter().map(|end| end.0).collect();
         assert!(times[1] <= 1 && times[2] - times[1] >= 10 && times[3] - times[2] >= 20, "{times:?}");
+    }
+
+    #[test]
+    fn what_went_with_its_process_starts_again_at_once_however_often_that_was() {
+        let known = serde_json::json!({"name": "c", "image": "aro/x", "imageID": "", "ready": true, "restartCount": 9,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
+        let mut container = ContainerState::resumed(&serde_json::from_value(known).unwrap(), false, at(0));
+        container.plan_restart(Policy::Always, FIRST_PAUSE, "c");
+        assert!(container.is_due(at(0)) && container.restarts == 10, "{:?}", container.stage);
+        // Those that crash by themselves still wait.
+        container.stage = Stage::Running { since: at(0) };
+        container.end(at(1), 1, "Error", String::new());
+        container.plan_restart(Policy::Always, FIRST_PAUSE, "c");
+        assert!(container.is_due(at(1)), "the first time, not yet");
+        container.stage = Stage::Running { since: at(1) };
+        container.end(at(2), 1, "Error", String::new());
+        container.plan_restart(Policy::Always, FIRST_PAUSE, "c");
+        assert!(!container.is_due(at(11)) && container.is_due(at(12)));
     }
 
     #[test]

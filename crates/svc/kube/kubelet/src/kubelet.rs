@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::SharedClock;
+use aro_base::{SharedClock, SignedDuration};
 use aro_kube_client::events::Recorder;
 use aro_kube_client::informer::{Informer, ObjectKey, key_of};
 use aro_kube_client::node::NodeDirectory;
@@ -39,9 +39,14 @@ pub struct KubeletOptions {
     pub pods: Option<Informer<Pod>>,
     /// The pause before the second restart of a container.
     pub first_pause: Duration,
+    /// How often the files of pods are brought up to date.
+    pub refresh: Duration,
     /// The network of pods' addresses.
     pub network: (Ipv4Addr, u8),
 }
+
+/// See [`KubeletOptions::refresh`].
+const REFRESH: Duration = Duration::from_secs(30);
 
 impl KubeletOptions {
     /// All images simulated, nothing shared.
@@ -55,6 +60,7 @@ impl KubeletOptions {
             directory: NodeDirectory::default(),
             pods: None,
             first_pause: FIRST_PAUSE,
+            refresh: REFRESH,
             network: (Ipv4Addr::new(10, 128, 0, 0), 10),
         }
     }
@@ -85,9 +91,12 @@ pub(crate) struct Shared {
     /// Name to address.
     pub nodes: HashMap<String, String>,
     pub slots: Mutex<HashMap<ObjectKey, Arc<Slot>>>,
+    /// Versions we wrote ourselves and the watch has not told yet.
+    pub written: Mutex<HashMap<ObjectKey, String>>,
     pub addresses: Mutex<Addresses>,
     pub dir: PathBuf,
     pub first_pause: Duration,
+    pub refresh: SignedDuration,
     /// Containers live here.
     pub containers: Scope,
     /// Whoever watches over them lives here.
@@ -110,9 +119,11 @@ impl Kubelet {
             pods,
             queue: Queue::new(),
             slots: Mutex::default(),
+            written: Mutex::default(),
             addresses: Mutex::new(Addresses::of(options.network.0, options.network.1)),
             dir: options.dir,
             first_pause: options.first_pause,
+            refresh: SignedDuration::try_from(options.refresh).unwrap_or(SignedDuration::MAX),
             containers: scope.child(Phase::Roles, "containers"),
             watching: reconcilers.clone(),
         });
@@ -123,7 +134,12 @@ impl Kubelet {
         shared.pods.subscribe(move |change| {
             let pod = change.object();
             if follow.is_ours(pod) {
-                follow.queue.add(key_of(&**pod));
+                let key = key_of(&**pod);
+                let written = follow.written.lock().remove(&key);
+                // What we wrote is no news.
+                if written.is_none() || written != pod.resource_version() || change.now().is_none() {
+                    follow.queue.add(key);
+                }
             }
         });
         // Those that are there already, if somebody else has read them.

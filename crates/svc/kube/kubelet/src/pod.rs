@@ -4,6 +4,7 @@
 //! there; containers that run first end well one after the other; then all others run, end and start again by the
 //! pod's policy. The status is written once, at the end, if it changed.
 
+mod ending;
 mod live;
 
 use std::collections::HashMap;
@@ -14,9 +15,8 @@ use aro_base::{SignedDuration, Timestamp};
 use aro_kube_client::informer::{ObjectKey, key_of};
 use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
-use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;
 
@@ -28,6 +28,7 @@ use crate::sources::Reference;
 use crate::status::{Facts, init_specs, patch, phase, specs, status};
 use crate::volumes::{self, Volumes};
 
+use ending::Stopping;
 pub use live::View;
 
 /// A pod that something is going on with.
@@ -48,14 +49,13 @@ pub(crate) struct PodState {
     tries: u32,
     refresh: Option<Timestamp>,
     killed: Option<(&'static str, &'static str)>,
+    /// Its containers were told to stop.
+    stopping: Option<Stopping>,
 }
 
 pub(crate) struct Passes {
     pub shared: Arc<Shared>,
 }
-
-/// How often the files of a pod are brought up to date.
-const REFRESH: SignedDuration = SignedDuration::from_secs(30);
 
 impl Reconcile for Passes {
     type Key = ObjectKey;
@@ -121,10 +121,14 @@ impl Passes {
             let state = |spec: &Container| {
                 let known = known.into_iter().flatten().find(|known| known.name == spec.name);
                 let simulated = self.shared.images.find(spec.image.as_deref().unwrap_or_default()).is_none();
-                known.map_or_else(
+                let mut state = known.map_or_else(
                     || ContainerState::new(&spec.name),
                     |known| ContainerState::resumed(known, simulated, now),
-                )
+                );
+                if let Stage::Waiting { reason, .. } = &mut state.stage {
+                    *reason = waiting_reason(pod);
+                }
+                state
             };
             specs.iter().map(state).collect()
         };
@@ -138,6 +142,7 @@ impl Passes {
             tries: 0,
             refresh: None,
             killed: None,
+            stopping: None,
         }
     }
 
@@ -238,15 +243,22 @@ impl Passes {
             let host = self.host(pod);
             let place = Place { address: &state.address, host: &host };
             let dir = self.shared.dir.join(pod.uid().unwrap_or_default());
-            match volumes::prepare(pod, &dir, &place, &self.shared.sources, now).await {
+            let before = state.volumes.take().unwrap_or_default();
+            match volumes::prepare(pod, &dir, &place, &self.shared.sources, &before, now).await {
                 Ok(volumes) => {
-                    let again = now.saturating_add(REFRESH).ok().filter(|_| volumes.changing);
+                    let again = now.saturating_add(self.shared.refresh).ok().filter(|_| volumes.changing);
                     state.refresh = earliest(again, volumes.renew);
                     state.volumes = Some(volumes);
                     None
                 }
-                Err(Trouble::Server(error)) => return Err(error),
-                Err(Trouble::Missing(why)) => Some((None, why)),
+                Err((volume, trouble)) => {
+                    // What is there stays as it is.
+                    state.volumes = Some(before);
+                    match trouble {
+                        Trouble::Server(error) => return Err(error),
+                        Trouble::Missing(why) => Some((Some(volume), why)),
+                    }
+                }
             }
         } else if runs(state) {
             // What it needed was there when it started.
@@ -263,12 +275,12 @@ impl Passes {
         };
         if state.prepared {
             // It runs with what it has; what is missing now may come back.
-            state.refresh = now.saturating_add(REFRESH).ok();
+            state.refresh = now.saturating_add(self.shared.refresh).ok();
             return Ok(Ready::Yes);
         }
         let (reason, message) = match &volume {
             Some(volume) => {
-                ("ContainerCreating", format!("MountVolume.SetUp failed for volume \"{volume}\" : {why}"))
+                (waiting_reason(pod), format!("MountVolume.SetUp failed for volume \"{volume}\" : {why}"))
             }
             None => ("CreateContainerConfigError", why.clone()),
         };
@@ -301,6 +313,10 @@ impl Passes {
     ) -> Option<Timestamp> {
         let policy = policy_of(pod);
         let mut next = state.refresh;
+        if is_over(state, policy) {
+            self.end_beside(slot, state, now).await;
+            return None;
+        }
         for index in 0..state.init.len() {
             let Some(spec) = init_specs(pod).get(index) else { break };
             let own = policy.of_init(spec);
@@ -322,6 +338,10 @@ impl Passes {
                 next,
                 self.advance_one(pod, slot, state, Which::Main(index), spec, policy, now).await,
             );
+        }
+        if is_over(state, policy) {
+            self.end_beside(slot, state, now).await;
+            return None;
         }
         next
     }
@@ -409,99 +429,16 @@ impl Passes {
         }
         let api: Api<Pod> = Api::namespaced(self.shared.client.clone(), &key.namespace);
         match api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&body)).await {
-            Ok(pod) => drop(self.shared.pods.cache().wrote(pod)),
+            Ok(pod) => {
+                let version = pod.resource_version().unwrap_or_default();
+                self.shared.written.lock().insert(key.clone(), version);
+                self.shared.pods.cache().wrote(pod);
+            }
             // Gone, or another one: the watch will say so.
             Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
             Err(error) => return Err(Fault::caused(format!("write the status of {key}"), error)),
         }
         Ok(finished)
-    }
-
-    /// Ends a pod that is marked for deletion, and lets its object go.
-    async fn terminate(
-        &self,
-        key: &ObjectKey,
-        pod: &Pod,
-        slot: &Slot,
-        state: &mut PodState,
-    ) -> Result<Outcome, Fault> {
-        let now = self.shared.clock.now();
-        let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
-        let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
-        if state.init.iter().chain(&state.containers).any(|container| container.real.is_some()) {
-            self.shared.events.normal(pod, "Killing", "Stopping containers");
-        }
-        self.stop_all(slot, state, grace).await;
-        let kept = pod.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
-        if (kept || policy_of(pod) != Policy::Always) && !is_finished(pod) {
-            // Somebody counts how pods end.
-            self.end_containers(state, now, "the pod was deleted");
-            state.killed = Some(("", ""));
-            self.write(key, pod, state, now).await?;
-        }
-        let uid = pod.uid().unwrap_or_default();
-        if !(kept && pod.metadata.deletion_grace_period_seconds == Some(0)) {
-            let this = Preconditions { uid: Some(uid.clone()), resource_version: None };
-            let parameters = DeleteParams {
-                grace_period_seconds: Some(0),
-                preconditions: Some(this),
-                ..DeleteParams::default()
-            };
-            let api: Api<Pod> = Api::namespaced(self.shared.client.clone(), &key.namespace);
-            match api.delete(&key.name, &parameters).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
-                Err(error) => return Err(Fault::caused(format!("let {key} go"), error)),
-            }
-        }
-        self.forget(key, &slot.uid, &state.address).await;
-        Ok(Outcome::Settled)
-    }
-
-    fn end_containers(&self, state: &mut PodState, now: Timestamp, why: &str) {
-        for container in state.init.iter_mut().chain(&mut state.containers) {
-            if !matches!(container.stage, Stage::Ended(_)) {
-                container.end(now, 137, "Error", why.to_owned());
-            }
-        }
-    }
-
-    /// The pod's object is gone without us.
-    async fn gone(&self, key: &ObjectKey) {
-        let Some(slot) = self.shared.slots.lock().get(key).cloned() else { return };
-        self.end(&slot, Duration::from_secs(5)).await;
-        let address = slot.state.lock().await.address.clone();
-        self.forget(key, &slot.uid, &address).await;
-    }
-
-    async fn end(&self, slot: &Slot, grace: Duration) {
-        let mut state = slot.state.lock().await;
-        self.stop_all(slot, &mut state, grace).await;
-    }
-
-    async fn forget(&self, key: &ObjectKey, uid: &str, address: &str) {
-        self.shared.slots.lock().remove(key);
-        self.shared.addresses.lock().give_back(address);
-        let dir = self.shared.dir.join(uid);
-        if tokio::fs::try_exists(&dir).await.unwrap_or_default()
-            && let Err(error) = tokio::fs::remove_dir_all(&dir).await
-        {
-            tracing::warn!(path = %dir.display(), %error, "the files of a pod could not be removed");
-        }
-    }
-
-    /// Stops everything that really runs.
-    async fn stop_all(&self, slot: &Slot, state: &mut PodState, grace: Duration) {
-        let running =
-            state.init.iter_mut().chain(&mut state.containers).filter_map(|container| container.real.take());
-        let stopping = running.map(|run| async move {
-            if let Err(late) = run.scope.close(grace).await {
-                tracing::warn!(scope = run.scope.path(), %late, "a container did not stop in time and was cut off");
-            }
-            run.log.close();
-        });
-        join_all(stopping).await;
-        slot.views.lock().clear();
     }
 }
 
@@ -524,6 +461,16 @@ impl PodState {
             Which::Main(index) => &mut self.containers[index],
         }
     }
+}
+
+/// Why containers wait that nothing else is known about.
+fn waiting_reason(pod: &Pod) -> &'static str {
+    if init_specs(pod).is_empty() { "ContainerCreating" } else { "PodInitializing" }
+}
+
+/// Whether all that a pod is there for has ended for good.
+fn is_over(state: &PodState, policy: Policy) -> bool {
+    !state.containers.is_empty() && state.containers.iter().all(|one| one.is_over(policy).is_some())
 }
 
 /// Whether anything of a pod has run already.

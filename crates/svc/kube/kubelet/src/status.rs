@@ -52,7 +52,8 @@ fn init_failed(facts: &Facts<'_>, policy: Policy) -> Option<bool> {
     for (container, spec) in facts.init.iter().zip(specs) {
         let policy = policy.of_init(spec);
         if policy == Policy::Always {
-            if !container.is_running() && container.restarts == 0 {
+            // It counts from when it first ran.
+            if matches!(container.stage, Stage::Waiting { .. }) && container.last.is_none() {
                 return Some(false);
             }
             continue;
@@ -176,7 +177,7 @@ fn conditions(facts: &Facts<'_>, phase: &str, initialized: bool) -> Vec<PodCondi
 
 fn container_status(uid: &str, state: &ContainerState, spec: &Container) -> ContainerStatus {
     let image = spec.image.clone().unwrap_or_default();
-    let kind = if state.script.is_some() || state.real.is_none() { "simulated" } else { "aro" };
+    let kind = if state.real.is_some() || state.previous.is_some() { "aro" } else { "simulated" };
     let id = |restarts: u32| format!("{kind}://{}", hash(&format!("{uid}/{}/{restarts}", state.name)));
     let current = match &state.stage {
         Stage::Waiting { reason, message, .. } => Shown {
@@ -338,6 +339,16 @@ mod tests {
         assert_eq!(look(&pod, &[running("i")], &rest()).0, "Pending");
         assert_eq!(look(&pod, &[ended("i", 1)], &rest()).0, "Failed");
         assert_eq!(look(&pod, &[ended("i", 0)], &[running("a"), running("b")]), ("Running".to_owned(), true));
+    }
+
+    #[test]
+    fn what_runs_beside_the_others_ends_with_them() {
+        let spec = json!({"spec": {"restartPolicy": "Never", "initContainers": [{"name": "i", "restartPolicy": "Always"}]}});
+        let pod = pod(spec);
+        let rest = || [ContainerState::new("a"), ContainerState::new("b")];
+        assert_eq!(look(&pod, &[ContainerState::new("i")], &rest()).0, "Pending");
+        assert_eq!(look(&pod, &[running("i")], &[ended("a", 0), running("b")]).0, "Running");
+        assert_eq!(look(&pod, &[ended("i", 0)], &[ended("a", 0), ended("b", 0)]).0, "Succeeded");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use aro_base::Timestamp;
+use aro_base::{Secret, Timestamp};
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, KeyToPath, Pod, Volume};
 use kube::ResourceExt as _;
 use sha2::{Digest as _, Sha256};
@@ -32,35 +32,42 @@ pub struct Volumes {
     pub renew: Option<Timestamp>,
     /// Whether something in them may change.
     pub changing: bool,
+    /// Tokens by volume and path, and when each has to be made anew.
+    tokens: BTreeMap<(String, String), (Secret<String>, Timestamp)>,
 }
 
 const MODE: i32 = 0o644;
 const TOKEN_LIFE: i64 = 3600;
 
-/// Makes the volumes of a pod under its directory, or brings them up to date.
+/// Makes the volumes of a pod under its directory, or brings them up to date from what they were before. Trouble comes
+/// with the volume's name.
 pub async fn prepare(
     pod: &Pod,
     dir: &Path,
     place: &Place<'_>,
     sources: &Sources,
+    before: &Volumes,
     now: Timestamp,
-) -> Result<Volumes, Trouble> {
+) -> Result<Volumes, (String, Trouble)> {
     let mut made = Volumes::default();
     let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     for volume in volumes {
         let path = dir.join("volumes").join(&volume.name);
-        let real = one(pod, volume, path, place, sources, now, &mut made).await?;
+        let real = one(pod, volume, path, place, sources, before, now, &mut made).await;
+        let real = real.map_err(|trouble| (volume.name.clone(), trouble))?;
         made.paths.insert(volume.name.clone(), real);
     }
     Ok(made)
 }
 
+#[expect(clippy::too_many_arguments, reason = "what a volume is made of")]
 async fn one(
     pod: &Pod,
     volume: &Volume,
     path: PathBuf,
     place: &Place<'_>,
     sources: &Sources,
+    before: &Volumes,
     now: Timestamp,
     made: &mut Volumes,
 ) -> Result<PathBuf, Trouble> {
@@ -110,13 +117,22 @@ async fn one(
                     add_fields(&mut files, pod, fields.items.as_deref(), mode, place)?;
                 }
                 if let Some(token) = &source.service_account_token {
-                    let life = token.expiration_seconds.unwrap_or(TOKEN_LIFE);
-                    let (text, expires) = sources.token(pod, token.audience.as_deref(), life).await?;
-                    // Well before it ends.
-                    let left = expires.duration_since(now);
-                    let renew = now.saturating_add(left * 4 / 5).unwrap_or(expires);
+                    let key = (volume.name.clone(), token.path.clone());
+                    let known = before.tokens.get(&key).filter(|(_, renew)| now < *renew).cloned();
+                    let (text, renew) = match known {
+                        Some(known) => known,
+                        None => {
+                            let life = token.expiration_seconds.unwrap_or(TOKEN_LIFE);
+                            let (text, expires) = sources.token(pod, token.audience.as_deref(), life).await?;
+                            // Well before it ends.
+                            let left = expires.duration_since(now);
+                            (Secret::new(text), now.saturating_add(left * 4 / 5).unwrap_or(expires))
+                        }
+                    };
                     made.renew = Some(made.renew.map_or(renew, |known| known.min(renew)));
-                    put(&mut files, &token.path, text.into_bytes(), mode)?;
+                    let bytes = text.expose().clone().into_bytes();
+                    made.tokens.insert(key, (text, renew));
+                    put(&mut files, &token.path, bytes, mode)?;
                 }
             }
         } else {
@@ -238,6 +254,10 @@ fn write(dir: &Path, files: &Files) -> std::io::Result<()> {
         return Ok(());
     }
     let new = dir.join(&version);
+    if new.exists() {
+        // An earlier process did not get to the end of it.
+        std::fs::remove_dir_all(&new)?;
+    }
     make_dir(&new)?;
     for (name, file) in files {
         let path = new.join(name);

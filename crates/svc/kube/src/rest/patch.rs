@@ -102,8 +102,8 @@ async fn by(
 
 /// Takes out what the patch left as it was: it is of its type already, with all defaults.
 fn take_unchanged(call: &Call, new: &mut Value, live: &Value) -> Vec<(String, Value)> {
-    // Defaults of custom types may look across members.
-    if call.served.resource.custom {
+    // Defaults of custom types may look across members. A Secret's plain text becomes part of its data.
+    if call.served.resource.custom || new.get("stringData").is_some() {
         return Vec::new();
     }
     let Some(members) = new.as_object_mut() else { return Vec::new() };

@@ -108,6 +108,8 @@ impl Passes {
                 let why = chain(&fault).to_string();
                 log.line(&format!("could not start: {why}"));
                 container.real = Some(RealRun { scope, log, flags: Arc::default() });
+                // It ran, if only for a moment.
+                container.stage = Stage::Running { since: now };
                 self.end_run(slot, container, &spec.name, 1, why, now).await;
                 container.plan_restart(policy, self.shared.first_pause, &spec.name);
                 container.next()
@@ -135,6 +137,24 @@ impl Passes {
             slot.views.lock().insert(name.to_owned(), view);
         }
         container.end(now, code, "Error", why);
+    }
+
+    /// Ends what runs beside the others, once those have ended for good.
+    pub(super) async fn end_beside(&self, slot: &Slot, state: &mut PodState, now: Timestamp) {
+        for container in &mut state.init {
+            if matches!(container.stage, Stage::Ended(_)) {
+                continue;
+            }
+            if let Some(run) = container.real.take() {
+                if let Err(late) = run.scope.close(TIDY).await {
+                    tracing::warn!(scope = run.scope.path(), %late, "a container did not stop in time and was cut off");
+                }
+                run.log.close();
+                let view = View { log: Some(run.log), ..View::default() };
+                slot.views.lock().insert(container.name.clone(), view);
+            }
+            container.end(now, 0, "Completed", String::new());
+        }
     }
 
     /// What a container is given; an error in words if something is missing.
