@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use aro_app::{App, AppConfig, Composition, DataDir, RunningApp, StartOptions};
+use aro_app::{App, AppConfig, Composition, DataDir, RoleName, RunningApp, StartOptions};
 use aro_base::{ManualClock, SharedClock};
 use aro_fixtures::{CompletingBackend, TestClient};
 use aro_runtime::SystemClock;
@@ -39,13 +39,27 @@ impl Stack {
         for (key, value) in settings {
             sources = sources.set(*key, *value);
         }
+        Self::of(Composition::Region { debug_ports: true }, sources, clock).await
+    }
+
+    /// Embedded Kubernetes alone: API servers, and nobody who acts on what is written to them.
+    pub async fn kube(settings: &[(&str, &str)]) -> Result<Self> {
+        let mut sources = Sources::default().set("kube.workloads", "false").set("kube.nodes", "0");
+        for key in ["admin.listen", "kube.listen"] {
+            sources = sources.set(key, "127.0.0.1:0");
+        }
+        for (key, value) in settings {
+            sources = sources.set(*key, *value);
+        }
+        Self::of(Composition::Roles(vec![RoleName::Kube]), sources, SystemClock::shared()).await
+    }
+
+    async fn of(what: Composition, sources: Sources, clock: SharedClock) -> Result<Self> {
         let config = AppConfig::load(&sources)?;
-        let what = Composition::Region { debug_ports: true };
         let options = StartOptions { what, data: DataDir::ephemeral()?, clock: clock.clone() };
         let app = App::start(config, options).await?;
-        let addr = app.addr("frontend").context("the frontend listens")?;
-        let client = TestClient::new(format!("http://{addr}"));
-        Ok(Self { app: Some(app), clock, backend: None, client })
+        let url = app.addr("frontend").map(|addr| format!("http://{addr}")).unwrap_or_default();
+        Ok(Self { app: Some(app), clock, backend: None, client: TestClient::new(url) })
     }
 
     /// A client of its ARM API.

@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail, ensure};
 use aro_fixtures::wait;
 use aro_kube::identity::user::User;
 use aro_kube::{Cluster, ClusterService, Clusters};
-use aro_runtime::SystemClock;
 use aro_stack::Stack;
 use futures::{AsyncBufReadExt as _, StreamExt as _, stream};
 use http::Request;
@@ -26,9 +25,9 @@ pub struct Inside {
 
 impl Inside {
     pub async fn start(settings: &[(&str, &str)]) -> Result<Self> {
-        let mut all = vec![("kube.listen", "127.0.0.1:0"), ("kube.clusters", "[\"one\"]")];
+        let mut all = vec![("kube.clusters", "[\"one\"]")];
         all.extend_from_slice(settings);
-        let stack = Stack::with(&all, SystemClock::shared()).await?;
+        let stack = Stack::kube(&all).await?;
         let clusters = stack.app()?.clusters().context("embedded Kubernetes runs")?;
         let one = clusters.get("one").context("the cluster")?;
         furnished(&one).await?;
