@@ -19,6 +19,7 @@ use aro_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
 use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
 use aro_workloads::{Workloads, WorkloadsOptions};
+use futures::FutureExt as _;
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
@@ -61,10 +62,12 @@ const OWN_SERVICE: &str = "default/kubernetes";
 impl Calls {
     /// Looks at an event. Runs on the log's thread.
     pub fn observe(&self, cluster: &Arc<Cluster>, shelf: &Shelf, event: &Event) {
-        if cluster.attended.load(Ordering::Acquire) {
+        if !CONCERNING.contains(&&*shelf.name) || &*event.object.key == OWN_SERVICE {
             return;
         }
-        if CONCERNING.contains(&&*shelf.name) && &*event.object.key != OWN_SERVICE {
+        // In this order, and the other way round where controllers are let go: one of the two sees the other.
+        cluster.stirred.store(true, Ordering::SeqCst);
+        if !cluster.attended.load(Ordering::SeqCst) {
             self.call(cluster);
         }
     }
@@ -104,18 +107,29 @@ pub struct Attendance {
     /// Where volumes and pods' files are.
     pub dir: PathBuf,
     pub node_grace: Duration,
+    /// How long nothing may change before controllers go.
+    pub quiet: Duration,
     /// These clusters have virtual nodes, so many each.
     pub nodes: BTreeMap<String, u32>,
 }
 
-/// How long nothing may change before controllers go.
-const QUIET: Duration = Duration::from_secs(20);
-
 struct Awake {
+    /// When a write was last found.
+    stirred: Instant,
     cluster: Weak<Cluster>,
     scope: Scope,
     workloads: Workloads,
     kubelet: Option<Kubelet>,
+}
+
+impl Awake {
+    /// Whether everything has been read, nothing changes, and nobody has anything to do.
+    fn is_quiet(&self, now: Instant, quiet: Duration) -> bool {
+        let since = self.workloads.activity().quiet_since().map(|since| since.max(self.stirred));
+        self.workloads.synced().now_or_never().is_some()
+            && since.is_some_and(|since| now >= since + quiet)
+            && self.workloads.caches().nodes.cache().is_empty()
+    }
 }
 
 struct Attendants {
@@ -160,7 +174,7 @@ impl Attendants {
     /// When to look again even if nobody calls.
     fn next(&self) -> Option<Instant> {
         let sleepy = self.awake.values().any(|one| one.kubelet.is_none());
-        let check = sleepy.then(|| Instant::now() + QUIET / 2);
+        let check = sleepy.then(|| Instant::now() + self.with.quiet / 2);
         self.due.values().map(|(at, _)| *at).chain(check).min()
     }
 
@@ -195,7 +209,7 @@ impl Attendants {
             // Another one of that name: deleted and made again, or stopped and started.
             self.dismiss(&name);
         }
-        cluster.attended.store(true, Ordering::Release);
+        cluster.attended.store(true, Ordering::SeqCst);
         self.due.remove(&name);
         let scope = self.scope.child(Phase::Reconcilers, &format!("workloads-{name}"));
         let client = |user: &str| {
@@ -220,27 +234,30 @@ impl Attendants {
             options.pods = Some(workloads.caches().pods.clone());
             Kubelet::start(client("system:virtual-kubelet"), options, &scope)
         });
-        self.awake.insert(name, Awake { cluster: Arc::downgrade(cluster), scope, workloads, kubelet });
+        let (cluster, stirred) = (Arc::downgrade(cluster), Instant::now());
+        self.awake.insert(name, Awake { stirred, cluster, scope, workloads, kubelet });
     }
 
     /// Lets the controllers of a quiet cluster go.
     fn check(&mut self, name: &str, now: Instant) {
-        let Some(one) = self.awake.get(name) else { return };
+        let Some(one) = self.awake.get_mut(name) else { return };
         let cluster = one.cluster.upgrade().filter(|cluster| !cluster.closing.is_cancelled());
         let Some(cluster) = cluster else { return self.dismiss(name) };
-        let quiet = one.workloads.activity().quiet_since().is_some_and(|since| now >= since + QUIET);
-        if one.kubelet.is_some() || !quiet || !one.workloads.caches().nodes.cache().is_empty() {
+        if cluster.stirred.swap(false, Ordering::SeqCst) {
+            one.stirred = now;
+        }
+        if one.kubelet.is_some() || !one.is_quiet(now, self.with.quiet) {
             return;
         }
-        if let Some(at) = one.workloads.activity().next_due() {
+        let due = one.workloads.activity().next_due();
+        // From here on a write calls again. One that came before may still be on its way to the controllers.
+        cluster.attended.store(false, Ordering::SeqCst);
+        if cluster.stirred.load(Ordering::SeqCst) {
+            cluster.attended.store(true, Ordering::SeqCst);
+            return;
+        }
+        if let Some(at) = due {
             self.due.insert(name.to_owned(), (at, Arc::downgrade(&cluster)));
-        }
-        // From here on a write calls again; what was written until now is in what they have seen.
-        cluster.attended.store(false, Ordering::Release);
-        let busy = one.workloads.activity().quiet_since().is_none_or(|since| now < since + QUIET);
-        if busy {
-            cluster.attended.store(true, Ordering::Release);
-            return;
         }
         self.dismiss(name);
     }
@@ -248,7 +265,7 @@ impl Attendants {
     fn dismiss(&mut self, name: &str) {
         let Some(one) = self.awake.remove(name) else { return };
         if let Some(cluster) = one.cluster.upgrade() {
-            cluster.attended.store(false, Ordering::Release);
+            cluster.attended.store(false, Ordering::SeqCst);
         }
         let closing = one.scope.clone();
         self.scope.child(Phase::Reconcilers, "dismissed").spawn(TaskKind::Helper, "close", async move {

@@ -48,6 +48,8 @@ pub struct Cluster {
     pub(crate) service_book: Mutex<Book>,
     /// Whether controllers look after it now.
     pub(crate) attended: AtomicBool,
+    /// Whether something that concerns controllers was written since somebody last looked.
+    pub(crate) stirred: AtomicBool,
     /// Set once it holds what every cluster holds.
     pub(crate) filled: OnceCell<()>,
     types: RwLock<Arc<Types>>,
@@ -80,6 +82,7 @@ impl Cluster {
             tls: RwLock::default(),
             service_book: Mutex::default(),
             attended: AtomicBool::new(false),
+            stirred: AtomicBool::new(false),
             filled: OnceCell::new(),
             types: RwLock::default(),
             reloading: Mutex::default(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aro_base::SharedClock;
 use aro_kubelet::Images;
@@ -36,6 +37,9 @@ pub struct KubePorts {
     /// Told about the clusters once they answer.
     pub started: watch::Sender<Option<Clusters>>,
 }
+
+/// How long nothing may change in a cluster before its controllers go.
+const QUIET: Duration = Duration::from_secs(20);
 
 /// Embedded Kubernetes.
 pub struct Kube {
@@ -112,6 +116,7 @@ impl Role for Kube {
                 images: ports.images.clone(),
                 dir: ports.dir.clone(),
                 node_grace: config.node_grace.get(),
+                quiet: QUIET,
                 nodes: names.map(|name| (name.clone(), config.nodes)).collect(),
             };
             clusters.attend(attendance, &scope);

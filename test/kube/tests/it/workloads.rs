@@ -6,6 +6,7 @@ mod jobs;
 mod kubelet;
 mod nodes;
 mod services;
+mod sleep;
 mod stateful_sets;
 mod world;
 
