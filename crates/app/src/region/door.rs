@@ -69,7 +69,7 @@ impl Door {
             match self.reach(&one).await {
                 Ok(to) => return carry(from, to).await,
                 Err(error) => {
-                    tracing::debug!(service = self.service, error, "a pod did not answer; trying the next")
+                    tracing::debug!(service = self.service, error, "a pod did not answer; trying the next");
                 }
             }
         }

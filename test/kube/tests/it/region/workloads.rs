@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::Region;
 
-const MANIFESTS: &str = r#"
+const MANIFESTS: &str = r"
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -42,7 +42,7 @@ spec:
   parallelism: 2
   template:
     spec: {restartPolicy: Never, containers: [{name: c, image: busybox}]}
-"#;
+";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_management_cluster_runs_workloads_and_keeps_their_data() -> Result<()> {
