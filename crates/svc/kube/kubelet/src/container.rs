@@ -137,7 +137,7 @@ pub struct ContainerState {
 
 /// The pause before the second restart; it doubles up to [`LONGEST_PAUSE`]. The first restart comes at once.
 pub const FIRST_PAUSE: Duration = Duration::from_secs(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How a run ended that went with the process it was part of. Not its fault: it starts again at once.
 const GONE: &str = "Unknown";
 /// Whoever has run for this long has recovered.

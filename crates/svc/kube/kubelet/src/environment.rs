@@ -165,7 +165,7 @@ pub fn expand(text: &str, known: &BTreeMap<String, String>) -> String {
         } else if let Some((name, after)) = rest.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
             match known.get(name) {
                 Some(value) => out.push_str(value),
-                None => out.push_str(&format!("$({name})")),
+                None => out.extend(["$(", name, ")"]),
             }
             rest = after;
         } else {

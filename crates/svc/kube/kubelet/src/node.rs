@@ -52,7 +52,7 @@ const LEASES: &str = "kube-node-lease";
 const LEASE_SECONDS: i32 = 40;
 const RENEW: Duration = Duration::from_secs(10);
 /// How often a node says how it is, even though that has not changed.
-const REPORT: Duration = Duration::from_secs(300);
+const REPORT: Duration = Duration::from_mins(5);
 /// Nodes that are worked on at once.
 const AT_ONCE: usize = 64;
 

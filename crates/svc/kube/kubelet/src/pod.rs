@@ -221,7 +221,7 @@ impl Passes {
         }
         if state.killed.is_none() && !is_finished(pod) {
             self.stop_all(slot, state, Duration::from_secs(5)).await;
-            self.end_containers(state, now, "the pod was active for longer than it may be");
+            ending::end_containers(state, now, "the pod was active for longer than it may be");
             state.killed =
                 Some(("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"));
         }

@@ -4,6 +4,7 @@
 //! volume in one step: they are links through one link, `..data`, as on any node.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
@@ -119,15 +120,14 @@ async fn one(
                 if let Some(token) = &source.service_account_token {
                     let key = (volume.name.clone(), token.path.clone());
                     let known = before.tokens.get(&key).filter(|(_, renew)| now < *renew).cloned();
-                    let (text, renew) = match known {
-                        Some(known) => known,
-                        None => {
-                            let life = token.expiration_seconds.unwrap_or(TOKEN_LIFE);
-                            let (text, expires) = sources.token(pod, token.audience.as_deref(), life).await?;
-                            // Well before it ends.
-                            let left = expires.duration_since(now);
-                            (Secret::new(text), now.saturating_add(left * 4 / 5).unwrap_or(expires))
-                        }
+                    let (text, renew) = if let Some(known) = known {
+                        known
+                    } else {
+                        let life = token.expiration_seconds.unwrap_or(TOKEN_LIFE);
+                        let (text, expires) = sources.token(pod, token.audience.as_deref(), life).await?;
+                        // Well before it ends.
+                        let left = expires.duration_since(now);
+                        (Secret::new(text), now.saturating_add(left * 4 / 5).unwrap_or(expires))
                     };
                     made.renew = Some(made.renew.map_or(renew, |known| known.min(renew)));
                     let bytes = text.expose().clone().into_bytes();
@@ -303,7 +303,11 @@ fn fingerprint(files: &Files) -> String {
         hash.update((file.bytes.len() as u64).to_le_bytes());
         hash.update(&file.bytes);
     }
-    hash.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().take(12).fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Passes {
         let kept = pod.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
         if (kept || policy_of(pod) != Policy::Always) && !is_finished(pod) {
             // Somebody counts how pods end.
-            self.end_containers(state, now, "the pod was deleted");
+            end_containers(state, now, "the pod was deleted");
             state.killed = Some(("", ""));
             self.write(key, pod, state, now).await?;
         }
@@ -65,14 +65,6 @@ impl Passes {
         }
         self.forget(key, &slot.uid, &state.address).await;
         Ok(Outcome::Settled)
-    }
-
-    pub(super) fn end_containers(&self, state: &mut PodState, now: Timestamp, why: &str) {
-        for container in state.init.iter_mut().chain(&mut state.containers) {
-            if !matches!(container.stage, Stage::Ended(_)) {
-                container.end(now, 137, "Error", why.to_owned());
-            }
-        }
     }
 
     /// The pod's object is gone without us.
@@ -153,6 +145,15 @@ impl Passes {
             Ok(())
         });
         false
+    }
+}
+
+/// Whatever has not ended was killed.
+pub(super) fn end_containers(state: &mut PodState, now: Timestamp, why: &str) {
+    for container in state.init.iter_mut().chain(&mut state.containers) {
+        if !matches!(container.stage, Stage::Ended(_)) {
+            container.end(now, 137, "Error", why.to_owned());
+        }
     }
 }
 
