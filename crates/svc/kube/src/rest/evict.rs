@@ -4,17 +4,18 @@
 //! allows, one gets it and the other is told to try later. The pod is noted in the budget until the controller of budgets
 //! sees it go.
 
+use aro_machinery::GroupResource;
 use aro_machinery::meta;
 use aro_machinery::selector::LabelSelector;
 use aro_machinery::status::{Cause, Details, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::create::unavailable;
+use super::create::{check_place, unavailable};
 use super::delete::{DeleteOptions, delete_object};
 use crate::cluster::rfc3339;
 use crate::http::answer::{self, Answer};
-use crate::storage::{Change, Draft, Expect, WriteFailed};
+use crate::storage::{Change, Draft, Expect, Stored, WriteFailed};
 
 /// How often it is tried when others write at the same time.
 const TRIES: usize = 20;
@@ -25,9 +26,9 @@ const LATER: u32 = 10;
 const BUDGETS: &str = "poddisruptionbudgets.policy";
 
 pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
-    let eviction = call.read_other("policy", "v1", "Eviction")?;
-    let named = meta::name(&eviction);
-    if !named.is_empty() && named != call.name {
+    let mut eviction = read(call)?;
+    check_place(call, &mut eviction)?;
+    if meta::name(&eviction) != call.name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
     crate::identity::nodes::restriction::admit_eviction(call)?;
@@ -42,33 +43,62 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
             || wish.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty()),
         ..DeleteOptions::default()
     };
-    for _ in 0..TRIES {
-        match evict_now(call, &options).await {
-            // Somebody else changed the pod; whether it is protected has to be asked again.
-            Err(status) if status.code == 409 && options.version.is_none() => {}
-            Err(status) => return Err(status),
-            Ok(()) => {
-                let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-                return Ok(answer::json(201, &done));
-            }
-        }
-    }
-    Err(Status::conflict(&call.resource_name(), &call.name, "the pod changes too often"))
+    evict_pod(call, &options).await?;
+    let done =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(answer::json(201, &done))
 }
 
-async fn evict_now(call: &Call, options: &DeleteOptions) -> Result<(), Status> {
+/// Old clients still send the kind under its first version.
+fn read(call: &mut Call) -> Result<Value, Status> {
+    call.read_other("policy", "v1", "Eviction")
+        .or_else(|why| call.read_other("policy", "v1beta1", "Eviction").map_err(|_| why))
+}
+
+async fn evict_pod(call: &Call, asked: &DeleteOptions) -> Result<(), Status> {
     let key = call.key();
-    let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
-    let pod = stored.value();
-    let mut options = options.clone();
-    let protected = is_protected(&pod);
-    let charged = if protected { ask_budgets(call, &pod, options.dry_run).await? } else { true };
-    let phase = meta::get(&pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
-    if !charged || (!protected && phase == "Pending" && meta::deletion_timestamp(&pod).is_none()) {
-        // It goes because of what it was when we looked; it may have become ready since.
-        options.version.get_or_insert_with(|| stored.version.to_string());
+    let mut refusal = None;
+    for _ in 0..TRIES {
+        let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
+        let pod = stored.value();
+        if is_protected(&pod) {
+            // Asked once: whoever has been charged is not charged again.
+            return evict_protected(call, &key, &stored, asked).await;
+        }
+        let mut options = asked.clone();
+        let phase = meta::get(&pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+        if phase == "Pending" && meta::deletion_timestamp(&pod).is_none() {
+            // It goes because of what it was when we looked; it may have become ready since.
+            options.version.get_or_insert_with(|| stored.version.to_string());
+        }
+        match mark_and_delete(call, &key, options).await {
+            // Somebody else changed the pod; whether it is protected has to be asked again.
+            Err(status) if status.code == 409 && asked.version.is_none() => refusal = Some(status),
+            answer => return answer,
+        }
     }
-    mark_and_delete(call, &key, options).await
+    Err(refusal.unwrap_or_else(|| changed(call)))
+}
+
+async fn evict_protected(
+    call: &Call,
+    key: &str,
+    stored: &Stored,
+    asked: &DeleteOptions,
+) -> Result<(), Status> {
+    let exempt = ask_budgets(call, &stored.value(), asked.dry_run).await?;
+    let mut options = asked.clone();
+    if exempt.is_some() {
+        // It goes because it was not ready when we looked.
+        options.version = Some(stored.version.to_string());
+    }
+    let answer = mark_and_delete(call, key, options).await;
+    match (answer, exempt) {
+        (Err(status), Some(budget)) if status.code == 409 && asked.version.is_none() => {
+            Err(unsettled(&budget))
+        }
+        (answer, _) => answer,
+    }
 }
 
 /// Pods that run nothing are not protected.
@@ -101,32 +131,63 @@ fn set_condition(object: &mut Value, mut new: Value, now: &str) {
 
 /// Says on the pod why it goes, and deletes it.
 async fn mark_and_delete(call: &Call, key: &str, mut options: DeleteOptions) -> Result<(), Status> {
-    let latest = call.latest(key).filter(|stored| {
-        let same = |asked: &Option<String>, found: &str| asked.as_deref().is_none_or(|asked| asked == found);
-        same(&options.uid, meta::uid(&stored.value())) && same(&options.version, &stored.version.to_string())
-    });
-    // Without it, deleting says what is wrong.
-    if let Some(stored) = latest.filter(|_| !options.dry_run) {
-        let mut pod = stored.value();
-        let reason = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
-            "message": "Eviction API: evicting"});
-        set_condition(&mut pod, reason, &rfc3339(call.now));
-        let draft = Change::Put(Draft::of(&pod));
-        match call.cluster.space.commit(&call.shelf, key, Expect::Version(stored.version), draft).await {
-            Ok(marked) if options.version.is_some() => options.version = Some(marked.version.to_string()),
-            Ok(_) => {}
-            Err(WriteFailed::Changed(_)) => {
-                return Err(Status::conflict(&call.resource_name(), &call.name, "the pod was modified"));
-            }
-            Err(WriteFailed::Unavailable) => return Err(unavailable()),
+    if !options.dry_run {
+        let marked = mark(call, key, &options).await?;
+        if options.version.is_some() {
+            options.version = Some(marked);
         }
     }
     delete_object(&call.cluster, &call.served, key, &options).await?;
     Ok(())
 }
 
-/// Asks the budget that protects a pod, and charges it. `false`: the pod is not healthy and may go without a charge.
-async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<bool, Status> {
+/// Says on the pod why it goes; the version it has then.
+async fn mark(call: &Call, key: &str, options: &DeleteOptions) -> Result<String, Status> {
+    for _ in 0..TRIES {
+        let Some(stored) = call.latest(key) else { return Err(call.not_found()) };
+        let mut pod = stored.value();
+        check_same(call, options.uid.as_deref(), meta::uid(&pod), "UID", "deleted and then recreated")?;
+        check_same(
+            call,
+            options.version.as_deref(),
+            &stored.version.to_string(),
+            "ResourceVersion",
+            "modified",
+        )?;
+        let reason = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting", "lastProbeTime": null});
+        set_condition(&mut pod, reason, &rfc3339(call.now));
+        let draft = Change::Put(Draft::of(&pod));
+        match call.cluster.space.commit(&call.shelf, key, Expect::Version(stored.version), draft).await {
+            Ok(marked) => return Ok(marked.version.to_string()),
+            // Looked at again: it may be another one by now.
+            Err(WriteFailed::Changed(_)) => {}
+            Err(WriteFailed::Unavailable) => return Err(unavailable()),
+        }
+    }
+    Err(changed(call))
+}
+
+/// A pod that is evicted is the one that was meant.
+fn check_same(call: &Call, asked: Option<&str>, found: &str, what: &str, how: &str) -> Result<(), Status> {
+    match asked.filter(|asked| !asked.is_empty() && *asked != found) {
+        None => Ok(()),
+        Some(asked) => {
+            let why = format!(
+                "the {what} in the precondition ({asked}) does not match the {what} in record ({found}). The object might have been {how}"
+            );
+            Err(Status::conflict(&GroupResource::new("", "Pod"), &call.name, &why))
+        }
+    }
+}
+
+fn changed(call: &Call) -> Status {
+    Status::conflict(&call.resource_name(), &call.name, "the pod changes too often")
+}
+
+/// Asks the budget that protects a pod, and charges it. Answers the name of a budget that lets the pod go without a
+/// charge, because it is not healthy.
+async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<Option<String>, Status> {
     let label = |name: &str| meta::get(pod, &["metadata", "labels", name]).and_then(Value::as_str);
     let shelf = call.cluster.space.shelf(BUDGETS);
     let protects = |budget: &Value| {
@@ -137,30 +198,30 @@ async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<bool, St
     };
     let all = shelf.all().into_iter();
     let mut budgets = all.filter(|budget| protects(&budget.value())).map(|budget| budget.key.clone());
-    let Some(key) = budgets.next() else { return Ok(true) };
+    let Some(key) = budgets.next() else { return Ok(None) };
     if budgets.next().is_some() {
         let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-        return Err(Status::internal(why));
+        return Err(Status::new(500, "", why));
     }
     for _ in 0..TRIES {
-        let Some(stored) = call.cluster.space.latest(&shelf, &key) else { return Ok(true) };
+        let Some(stored) = call.cluster.space.latest(&shelf, &key) else { return Ok(None) };
         let budget = stored.value();
         let ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
         if !ready && may_lose_unhealthy(&budget) {
-            return Ok(false);
+            return Ok(Some(meta::name(&budget).to_owned()));
         }
         let charged = charge(&budget, &call.name, &rfc3339(call.now))?;
         if dry_run {
-            return Ok(true);
+            return Ok(None);
         }
         let expect = Expect::Version(stored.version);
         match call.cluster.space.commit(&shelf, &key, expect, Change::Put(Draft::of(&charged))).await {
-            Ok(_) => return Ok(true),
+            Ok(_) => return Ok(None),
             Err(WriteFailed::Changed(_)) => {}
             Err(WriteFailed::Unavailable) => return Err(unavailable()),
         }
     }
-    Err(busy(&format!("The disruption budget {key} is still being processed by the server."), LATER))
+    Err(unsettled(key.rsplit('/').next().unwrap_or_default()))
 }
 
 fn count(budget: &Value, name: &str) -> i64 {
@@ -178,11 +239,10 @@ fn may_lose_unhealthy(budget: &Value) -> bool {
 fn charge(budget: &Value, pod: &str, now: &str) -> Result<Value, Status> {
     let name = meta::name(budget);
     if count(budget, "observedGeneration") < meta::generation(budget) {
-        let why = format!("The disruption budget {name} is still being processed by the server.");
-        return Err(busy(&why, LATER));
+        return Err(unsettled(name));
     }
     let allowed = count(budget, "disruptionsAllowed");
-    let resource = aro_machinery::GroupResource::new("policy", "poddisruptionbudget");
+    let resource = GroupResource::new("policy", "poddisruptionbudget");
     if allowed < 0 {
         return Err(Status::forbidden(&resource, name, "pdb disruptions allowed is negative"));
     }
@@ -221,6 +281,10 @@ fn why_none(budget: &Value, name: &str) -> String {
     } else {
         format!("The disruption budget {name} does not allow evicting pods currently")
     }
+}
+
+fn unsettled(budget: &str) -> Status {
+    busy(&format!("The disruption budget {budget} is still being processed by the server."), LATER)
 }
 
 fn busy(why: &str, retry_after_seconds: u32) -> Status {
