@@ -140,7 +140,7 @@ impl Reconcile for Scheduler {
 }
 
 /// How often a pod that fits nowhere is looked at even though nothing has changed.
-const RECHECK: Duration = Duration::from_secs(60);
+const RECHECK: Duration = Duration::from_mins(1);
 
 impl Scheduler {
     /// The claims of a pod that wait for it to get a node. Others have to be bound first.

@@ -20,8 +20,11 @@ use crate::{
 };
 use aro_kube_client::events::Recorder;
 
+/// Starts one controller.
+type Start = fn(&Context, &Scope);
+
 /// Every controller: its name in events, and what starts it.
-const CONTROLLERS: [(&str, fn(&Context, &Scope)); 10] = [
+const CONTROLLERS: [(&str, Start); 10] = [
     ("persistentvolume-controller", claims::start),
     ("deployment-controller", deployment::start),
     ("controllermanager", disruption::start),

@@ -1,6 +1,6 @@
 //! Services and what is behind them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
@@ -10,6 +10,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::kubelet::KubeletOptions;
 use super::world::{World, on_ours, on_real};

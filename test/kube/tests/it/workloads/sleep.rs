@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
 use aro_kube::identity::user::User;
-use aro_kube::{Attendance, ClusterService, Clusters, NoImages};
+use aro_kube::{Attendance, ClusterService, Clusters, NoImages, Observer};
 use aro_reconcile::ReconcileMetrics;
-use aro_runtime::{Scope, SystemClock};
+use aro_runtime::{Metrics, Scope, SystemClock};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -36,7 +36,7 @@ impl House {
         let attendance = Attendance {
             clock: SystemClock::shared(),
             metrics: ReconcileMetrics::default(),
-            awake: Default::default(),
+            awake: Observer::new(&Metrics::new()).attended.clone(),
             images: Arc::new(NoImages),
             dir: data.path().to_owned(),
             node_grace: Duration::from_secs(40),
