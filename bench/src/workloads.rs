@@ -59,7 +59,7 @@ pub async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 async fn pods(options: &Options, nodes: usize) -> Result<Vec<Row>> {

@@ -268,14 +268,14 @@ mod tests {
     async fn the_earlier_of_two_times_counts() {
         let (probe, queue, scope) = start(Probe::default(), Pace::default());
         let began = Instant::now();
-        queue.add_after(1, Duration::from_secs(60));
+        queue.add_after(1, Duration::from_mins(1));
         queue.add_after(1, Duration::from_secs(5));
         queue.add_after(1, Duration::from_secs(30));
         while probe.passes(1) == 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert!(began.elapsed() < Duration::from_secs(6));
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        tokio::time::sleep(Duration::from_mins(2)).await;
         assert_eq!(probe.passes(1), 1);
         scope.close(Duration::from_secs(1)).await.unwrap();
     }
