@@ -44,9 +44,11 @@ async fn probes_and_metrics_answer() -> Result<()> {
         process.addr("admin").expect("an admin listener")
     ));
     let metrics = String::from_utf8(admin.get("/metrics").await?.expect(200)?.body.to_vec())?;
-    for name in
-        ["frontend_http_requests_total{", "frontend_http_requests_duration_seconds_bucket{", "frontend_health{"]
-    {
+    for name in [
+        "frontend_http_requests_total{",
+        "frontend_http_requests_duration_seconds_bucket{",
+        "frontend_health{",
+    ] {
         let lines: Vec<&str> = metrics.lines().filter(|line| line.starts_with(name)).collect();
         assert!(!lines.is_empty(), "{name} in\n{metrics}");
         // The front end is a pod, and what it counts says which one.
