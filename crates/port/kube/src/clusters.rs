@@ -54,7 +54,10 @@ pub async fn of_kubeconfig(path: &Path, context: Option<&str>) -> Result<kube::C
     let unreadable = |source| ClientError::Kubeconfig { path: path.display().to_string(), source };
     let kubeconfig = Kubeconfig::read_from(path).map_err(unreadable)?;
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unreadable)?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unreadable)?;
+    // Whoever calls decides about a refusal, and sooner: the client would try again for minutes. An eviction that would
+    // break a budget is one of those.
+    config.default_retry = false;
     let cluster = context.unwrap_or("the current context").to_owned();
     kube::Client::try_from(config).map_err(|source| ClientError::Client { cluster, source: Box::new(source) })
 }
