@@ -60,7 +60,7 @@ pub async fn run(options: Options) -> Result<()> {
 }
 
 const PATIENCE: Duration = Duration::from_mins(5);
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(50);
 
 async fn pods(options: &Options, nodes: usize) -> Result<Vec<Row>> {
     let who = format!("aro, {nodes} nodes");

@@ -38,7 +38,7 @@ struct Note {
 const WAITING: usize = 512;
 /// Events written at once, and per second in the long run. Whoever starts ten thousand pods does not read as many events,
 /// and writing them would cost more than the pods.
-const BURST: f64 = 1000.0;
+const BURST: f64 = 500.0;
 const PER_SECOND: f64 = 50.0;
 /// Events remembered for counting repetitions.
 const REMEMBERED: usize = 4096;

@@ -17,7 +17,7 @@ use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Resource as _, ResourceExt as _};
 use parking_lot::Mutex;
 
 use crate::container::{ContainerState, Policy, Stage, policy_of};
@@ -419,7 +419,8 @@ impl Passes {
             now,
         };
         let finished = matches!(phase(&facts), "Succeeded" | "Failed");
-        let Some(mut body) = patch(pod, &status(&facts)) else { return Ok(finished) };
+        let new = status(&facts);
+        let Some(mut body) = patch(pod, &new) else { return Ok(finished) };
         let pretends = init_specs(pod)
             .iter()
             .chain(specs(pod))
@@ -427,18 +428,42 @@ impl Passes {
         if pretends && !pod.annotations().contains_key(SIMULATED) {
             body["metadata"]["annotations"] = serde_json::json!({SIMULATED: "true"});
         }
-        let api: Api<Pod> = Api::namespaced(self.shared.client.clone(), &key.namespace);
-        match api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&body)).await {
-            Ok(pod) => {
-                let version = pod.resource_version().unwrap_or_default();
-                self.shared.written.lock().insert(key.clone(), version);
-                self.shared.pods.cache().wrote(pod);
+        match self.patch_status(key, &body).await {
+            Ok(version) => {
+                self.shared.written.lock().insert(key.clone(), version.clone());
+                let mut written = pod.clone();
+                written.status = Some(new);
+                written.metadata.resource_version = Some(version);
+                if pretends {
+                    written.annotations_mut().insert(SIMULATED.to_owned(), "true".to_owned());
+                }
+                self.shared.pods.cache().wrote(written);
             }
             // Gone, or another one: the watch will say so.
             Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
             Err(error) => return Err(Fault::caused(format!("write the status of {key}"), error)),
         }
         Ok(finished)
+    }
+
+    /// Patches a status and returns the version that made. Nothing else of the answer is read: we know what we wrote,
+    /// and reading whole pods is a good part of what ten thousand of them cost.
+    async fn patch_status(&self, key: &ObjectKey, body: &serde_json::Value) -> Result<String, kube::Error> {
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            metadata: Metadata,
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            resource_version: String,
+        }
+        let pods = kube::core::Request::new(Pod::url_path(&(), Some(&key.namespace)));
+        let request =
+            pods.patch_subresource("status", &key.name, &PatchParams::default(), &Patch::Merge(body));
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        let answer: Answer = self.shared.client.request(request).await?;
+        Ok(answer.metadata.resource_version)
     }
 }
 

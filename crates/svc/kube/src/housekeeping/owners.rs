@@ -134,11 +134,41 @@ enum OwnerState {
     Unknown,
 }
 
+/// What says whose an object is, without the rest: most of an object is something else.
+fn head(stored: &Stored) -> Value {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        metadata: Metadata,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        name: Option<Value>,
+        namespace: Option<Value>,
+        uid: Option<Value>,
+        deletion_timestamp: Option<Value>,
+        finalizers: Option<Value>,
+        owner_references: Option<Value>,
+    }
+    let Ok(Head { metadata }) = serde_json::from_slice(&stored.json) else { return stored.value() };
+    let Metadata { name, namespace, uid, deletion_timestamp, finalizers, owner_references } = metadata;
+    let members = [
+        ("name", name),
+        ("namespace", namespace),
+        ("uid", uid),
+        ("deletionTimestamp", deletion_timestamp),
+        ("finalizers", finalizers),
+        ("ownerReferences", owner_references),
+    ];
+    let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    serde_json::json!({"metadata": members.collect::<serde_json::Map<_, _>>()})
+}
+
 fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
     let Some((served, key)) = find(cluster, owner, namespace) else { return OwnerState::Unknown };
     let shelf = cluster.space.shelf(&served.shelf);
     let Some(found) = cluster.space.latest(&shelf, &key) else { return OwnerState::Gone };
-    let found = found.value();
+    let found = head(&found);
     if Some(meta::uid(&found)) != owner.get("uid").and_then(Value::as_str) {
         return OwnerState::Gone;
     }
@@ -150,7 +180,7 @@ fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
 /// Deletes an object all of whose owners are gone; forgets owners that are gone when others are left.
 pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
     let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
-    let object = stored.value();
+    let object = head(&stored);
     let owners = meta::owner_references(&object);
     if owners.is_empty() {
         return Ok(());
@@ -168,7 +198,7 @@ pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str)
         }
     }
     if !alive && (waited_for || !gone.is_empty()) {
-        return collect(cluster, shelf, &object, waited_for).await;
+        return collect(cluster, shelf, &stored.value(), waited_for).await;
     }
     if gone.is_empty() {
         return Ok(());
