@@ -5,7 +5,7 @@
 //! asks for in its TLS handshake) and one set of workers.
 //!
 //! Workloads are looked after by ordinary controllers and a virtual kubelet in crates of their own (`workloads/`,
-//! `kubelet/`), which use a cluster through `kube` as everybody else does; [`attend`] decides when a cluster has them.
+//! `kubelet/`), which use a cluster through `kube` as everybody else does; `attend` decides when a cluster has them.
 //!
 //! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, `rest` decides on objects,
 //! [`storage`] makes it durable and tells watchers, `housekeeping` does what follows.

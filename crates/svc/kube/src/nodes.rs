@@ -1,7 +1,7 @@
 //! What is asked of a pod's node: logs, and connections to ports.
 //!
 //! The flow: find the pod and its node, and ask the node if its kubelet lives in this process ([`Cluster::nodes`]).
-//! Logs are streamed as they come. Forwarding ports takes over the client's connection: [`portforward`] agrees on a
+//! Logs are streamed as they come. Forwarding ports takes over the client's connection: `portforward` agrees on a
 //! protocol, [`tunnel`] (SPDY, bare or inside a WebSocket) or [`channels`] (a WebSocket with numbered channels) carries
 //! bytes, and [`forward`] is one connection to one port.
 //!

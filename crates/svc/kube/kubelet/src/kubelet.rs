@@ -134,6 +134,7 @@ impl Kubelet {
         shared.pods.subscribe(move |change| {
             let pod = change.object();
             if follow.is_ours(pod) {
+                follow.note_address(change.now());
                 let key = key_of(&**pod);
                 let written = follow.written.lock().remove(&key);
                 // What we wrote is no news.
@@ -181,6 +182,20 @@ impl Shared {
     pub fn is_ours(&self, pod: &Pod) -> bool {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
         node.is_some_and(|node| self.nodes.contains_key(node))
+    }
+
+    /// Notes the address of a pod that lives, so that nobody else gets it: after a restart, new pods may be looked at
+    /// before those that are there already.
+    fn note_address(&self, pod: Option<&Arc<Pod>>) {
+        let status = pod.and_then(|pod| pod.status.as_ref());
+        let Some(status) =
+            status.filter(|status| !matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")))
+        else {
+            return;
+        };
+        if let Some(address) = &status.pod_ip {
+            self.addresses.lock().known(address);
+        }
     }
 
     /// Removes the files of pods that ended while nobody watched.

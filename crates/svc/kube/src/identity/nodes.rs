@@ -1,7 +1,7 @@
 //! What nodes may do: `system:node:<name>` of the group `system:nodes`.
 //!
 //! A node may read what the pods on it need, write about itself and about those pods, and nothing of other nodes. Two
-//! parts decide: [`decide`] before the request is read (upstream's node authorizer), and [`restriction`] when it is known
+//! parts decide: `decide` before the request is read (upstream's node authorizer), and `restriction` when it is known
 //! what is to be written (upstream's admission plugin of that name). Roles may allow a node more, as they may everybody.
 
 mod bound;
