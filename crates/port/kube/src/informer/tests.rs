@@ -87,3 +87,14 @@ fn an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back() {
     cache.wrote(pod("b", "u2", 6));
     assert_eq!(cache.len(), 1, "what the watch has not come to is new");
 }
+
+#[test]
+fn what_the_watch_has_told_of_a_version_is_not_replaced_by_what_a_writer_made_of_it() {
+    let cache = cache();
+    let mut told = pod("a", "u1", 5);
+    told.metadata.deletion_grace_period_seconds = Some(1);
+    cache.seen(told);
+    let known = cache.wrote(pod("a", "u1", 5));
+    assert_eq!(known.metadata.deletion_grace_period_seconds, Some(1));
+    assert_eq!(cache.all()[0].metadata.deletion_grace_period_seconds, Some(1));
+}

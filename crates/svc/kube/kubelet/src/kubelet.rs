@@ -137,8 +137,9 @@ impl Kubelet {
                 follow.note_address(change.now());
                 let key = key_of(&**pod);
                 let written = follow.written.lock().remove(&key);
-                // What we wrote is no news.
-                if written.is_none() || written != pod.resource_version() || change.now().is_none() {
+                // What we wrote is no news, unless somebody else wrote in between: then the object differs from ours.
+                let ours = written.is_some() && written == pod.resource_version();
+                if !(ours && change.before() == change.now()) {
                     follow.queue.add(key);
                 }
             }

@@ -459,8 +459,9 @@ impl Passes {
             resource_version: String,
         }
         let pods = kube::core::Request::new(Pod::url_path(&(), Some(&key.namespace)));
+        // Conditions are merged by their type: others have some, too.
         let request =
-            pods.patch_subresource("status", &key.name, &PatchParams::default(), &Patch::Merge(body));
+            pods.patch_subresource("status", &key.name, &PatchParams::default(), &Patch::Strategic(body));
         let request = request.map_err(kube::Error::BuildRequest)?;
         let answer: Answer = self.shared.client.request(request).await?;
         Ok(answer.metadata.resource_version)

@@ -64,7 +64,8 @@ async fn nobody_notices_a_rollout() -> Result<()> {
         let customer = Customer::new(&region.arm()?).await?;
         let rolling = async {
             for _ in 0..3 {
-                region.svc.ok(&format!("-n aro-hcp rollout restart {DEPLOYMENT}")).await?;
+                // kubectl wants a second between two of them.
+                region.svc.until(&format!("-n aro-hcp rollout restart {DEPLOYMENT}"), "restarted").await?;
                 rolled_out(region).await?;
                 region.pod().await?;
             }

@@ -18,6 +18,10 @@ use kube::{Api, ResourceExt as _};
 use super::{Passes, PodState, Slot, is_finished};
 use crate::container::{Policy, Stage, policy_of};
 
+/// How long containers go on after their pod was marked for deletion: who is led to them by a Service has to hear of it
+/// first. A pod without grace has none of this either.
+const FAREWELL: Duration = Duration::from_millis(300);
+
 /// Containers that were told to stop.
 pub(super) struct Stopping {
     /// How long they may take.
@@ -138,7 +142,10 @@ impl Passes {
             tokio::select! {
                 // The process ends, and everything with it.
                 () = watching.cancelled() => return Ok::<_, Fault>(()),
-                _ = join_all(scopes.iter().map(|scope| stop(scope, grace))) => {}
+                () = async {
+                    tokio::time::sleep(FAREWELL.min(grace / 2)).await;
+                    join_all(scopes.iter().map(|scope| stop(scope, grace))).await;
+                } => {}
             }
             done.store(true, Ordering::Release);
             queue.add(key);
