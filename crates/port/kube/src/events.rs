@@ -83,13 +83,7 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.note(Note {
-            component: self.component,
-            object: reference(object),
-            warning: false,
-            reason,
-            message: message.into(),
-        });
+        self.tell(object, false, reason, message.into());
     }
 
     /// Something needs somebody's attention.
@@ -99,13 +93,7 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.note(Note {
-            component: self.component,
-            object: reference(object),
-            warning: true,
-            reason,
-            message: message.into(),
-        });
+        self.tell(object, true, reason, message.into());
     }
 
     /// How many were dropped because too many came at once.
@@ -113,7 +101,14 @@ impl Recorder {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn note(&self, note: Note) {
+    fn tell<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        warning: bool,
+        reason: &'static str,
+        message: String,
+    ) {
+        let note = Note { component: self.component, object: reference(object), warning, reason, message };
         if self.queue.try_send(note).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

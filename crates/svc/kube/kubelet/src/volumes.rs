@@ -164,14 +164,10 @@ async fn add_secret(
     mode: i32,
     sources: &Sources,
 ) -> Result<(), Trouble> {
-    match sources.secret(namespace, name).await? {
-        Some(secret) => {
-            let data = secret.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect();
-            add(files, data, items, optional, mode, &format!("secret \"{name}\""))
-        }
-        None if optional == Some(true) => Ok(()),
-        None => Err(Trouble::Missing(format!("secret \"{name}\" not found"))),
-    }
+    let secret = sources.secret(namespace, name).await?;
+    let data =
+        secret.map(|secret| secret.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect());
+    add(files, data, items, optional, mode, &format!("secret \"{name}\""))
 }
 
 async fn add_map(
@@ -183,26 +179,30 @@ async fn add_map(
     mode: i32,
     sources: &Sources,
 ) -> Result<(), Trouble> {
-    match sources.config_map(namespace, name).await? {
-        Some(map) => {
-            let texts = map.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
-            let binary = map.binary_data.into_iter().flatten().map(|(key, value)| (key, value.0));
-            add(files, texts.chain(binary).collect(), items, optional, mode, &format!("configmap \"{name}\""))
-        }
-        None if optional == Some(true) => Ok(()),
-        None => Err(Trouble::Missing(format!("configmap \"{name}\" not found"))),
-    }
+    let data = sources.config_map(namespace, name).await?.map(|map| {
+        let texts = map.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
+        let binary = map.binary_data.into_iter().flatten().map(|(key, value)| (key, value.0));
+        texts.chain(binary).collect()
+    });
+    add(files, data, items, optional, mode, &format!("configmap \"{name}\""))
 }
 
 /// All keys, or the ones that are asked for under the names that are asked for.
 fn add(
     files: &mut Files,
-    mut data: BTreeMap<String, Vec<u8>>,
+    data: Option<BTreeMap<String, Vec<u8>>>,
     items: Option<&[KeyToPath]>,
     optional: Option<bool>,
     mode: i32,
     what: &str,
 ) -> Result<(), Trouble> {
+    let Some(mut data) = data else {
+        return if optional == Some(true) {
+            Ok(())
+        } else {
+            Err(Trouble::Missing(format!("{what} not found")))
+        };
+    };
     let Some(items) = items.filter(|items| !items.is_empty()) else {
         return data.into_iter().try_for_each(|(key, bytes)| put(files, &key, bytes, mode));
     };

@@ -9,7 +9,6 @@ use aro_reconcile::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
 use aro_runtime::{Fault, Scope};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
-use tokio::time::Instant;
 
 use crate::caches::Caches;
 use crate::workloads::Activity;
@@ -60,11 +59,6 @@ impl Context {
     /// The time until `at`, by the wall clock; nothing if that is past.
     pub fn until(&self, at: aro_base::Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
-    }
-
-    /// Now, by the clock that only goes forward.
-    pub fn instant(&self) -> Instant {
-        Instant::now()
     }
 }
 

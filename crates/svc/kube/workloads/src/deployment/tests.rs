@@ -14,17 +14,6 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn merge(into: &mut Value, change: Value) {
-    match (into, change) {
-        (Value::Object(into), Value::Object(change)) => {
-            for (name, value) in change {
-                merge(into.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (into, change) => *into = change,
-    }
-}
-
 /// Ten replicas of `image`, changed by what is given.
 fn deployment(image: &str, change: Value) -> Arc<Deployment> {
     let mut value = json!({
@@ -33,7 +22,7 @@ fn deployment(image: &str, change: Value) -> Arc<Deployment> {
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}},
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}}},
     });
-    merge(&mut value, change);
+    json_patch::merge(&mut value, &change);
     Arc::new(serde_json::from_value(value).unwrap())
 }
 

@@ -15,17 +15,6 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn merge(into: &mut Value, change: Value) {
-    match (into, change) {
-        (Value::Object(into), Value::Object(change)) => {
-            for (name, value) in change {
-                merge(into.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (into, change) => *into = change,
-    }
-}
-
 fn job(change: Value) -> Arc<Job> {
     let mut value = json!({
         "metadata": {"name": "work", "namespace": "n", "uid": "j"},
@@ -33,7 +22,7 @@ fn job(change: Value) -> Arc<Job> {
             "template": {"metadata": {"labels": {"job": "work"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}},
         "status": {"startTime": at(0).to_string()},
     });
-    merge(&mut value, change);
+    json_patch::merge(&mut value, &change);
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
@@ -49,7 +38,7 @@ fn pod(name: &str, phase: &str, change: Value) -> Arc<Pod> {
         "spec": {"containers": [], "nodeName": "x"},
         "status": {"phase": phase, "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}]},
     });
-    merge(&mut value, change);
+    json_patch::merge(&mut value, &change);
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
