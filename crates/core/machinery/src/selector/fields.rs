@@ -8,7 +8,7 @@ pub struct FieldSelector {
     terms: Vec<Term>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     field: String,
     equal: bool,
@@ -30,6 +30,8 @@ impl FieldSelector {
                 terms.push(Term { field: field.to_owned(), equal, value });
             }
         }
+        // The parts' own order says which mistake is told first; it differs from that of terms, as `==` is `=` too.
+        terms.sort_unstable();
         Ok(Self { terms })
     }
 

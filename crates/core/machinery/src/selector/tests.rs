@@ -138,6 +138,7 @@ fn field_queries_select_what_they_say() {
     }
     let selector = FieldSelector::parse("b!=2,a=1").unwrap();
     assert_eq!(selector.requirements().collect::<Vec<_>>(), [("a", true, "1"), ("b", false, "2")]);
+    assert_eq!(FieldSelector::parse("a==1,a=2").unwrap(), FieldSelector::parse("a=1,a==2").unwrap());
 }
 
 #[test]
