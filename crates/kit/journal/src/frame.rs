@@ -12,12 +12,14 @@ fn checksum(segment: SegmentId, payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Adds a record.
-pub(crate) fn write(out: &mut Vec<u8>, segment: SegmentId, payload: &[u8]) {
-    // Appending refuses records whose length does not fit.
-    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    out.extend_from_slice(&checksum(segment, payload).to_le_bytes());
-    out.extend_from_slice(payload);
+/// Fills in the header of a frame: room for one, and the payload behind it.
+pub(crate) fn seal(frame: &mut [u8], segment: SegmentId) {
+    if let Some((header, payload)) = frame.split_first_chunk_mut::<HEADER>() {
+        // Appending refuses records whose length does not fit.
+        let (length, sum) = (payload.len() as u32, checksum(segment, payload));
+        header[..4].copy_from_slice(&length.to_le_bytes());
+        header[4..].copy_from_slice(&sum.to_le_bytes());
+    }
 }
 
 /// What lies at the beginning of `bytes`.

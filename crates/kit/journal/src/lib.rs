@@ -85,9 +85,10 @@ struct Shared<T> {
 /// What waits for the writer.
 #[derive(Debug)]
 struct Queue<T> {
-    /// Payloads one after another; [`Queue::lengths`] tells them apart.
+    /// Frames one after another, their headers still to be filled in; [`Queue::lengths`] tells them apart.
     bytes: Vec<u8>,
-    lengths: Vec<u32>,
+    /// Of each frame, header included.
+    lengths: Vec<usize>,
     tickets: Vec<T>,
     closed: bool,
 }
@@ -132,15 +133,18 @@ impl<T: Send + 'static> Journal<T> {
     /// Order of calls is order in the log: whoever needs an order holds a lock of their own around this.
     pub fn append(&self, parts: &[&[u8]], ticket: T) -> Result<(), (Closed, T)> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        let Ok(length) = u32::try_from(length) else { return Err((Closed, ticket)) };
+        if u32::try_from(length).is_err() {
+            return Err((Closed, ticket));
+        }
         let mut queue = self.shared.queue.lock();
         if queue.closed {
             return Err((Closed, ticket));
         }
+        queue.bytes.extend_from_slice(&[0; frame::HEADER]);
         for part in parts {
             queue.bytes.extend_from_slice(part);
         }
-        queue.lengths.push(length);
+        queue.lengths.push(frame::HEADER + length);
         queue.tickets.push(ticket);
         drop(queue);
         self.shared.wake.notify_one();

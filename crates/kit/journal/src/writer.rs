@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use crate::error::OpenError;
-use crate::frame::{self, HEADER};
+use crate::frame;
 use crate::segment::{self, SegmentId};
 use crate::{Options, Outcome, Shared};
 
@@ -27,6 +27,9 @@ struct Current {
     /// Files have zeros up to here.
     size: u64,
 }
+
+/// A buffer that has grown larger than this gives the rest back.
+const KEPT: usize = 1 << 20;
 
 impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C> {
     pub(crate) fn start(
@@ -49,24 +52,25 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
     }
 
     fn run(mut self) {
-        let mut out = Vec::new();
+        // Two pairs of buffers take turns: one is filled while the other is written.
+        let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         loop {
-            let (bytes, lengths, tickets, closed) = {
+            bytes.clear();
+            bytes.shrink_to(KEPT);
+            lengths.clear();
+            let (tickets, closed) = {
                 let mut queue = self.shared.queue.lock();
                 while queue.tickets.is_empty() && !queue.closed {
                     self.shared.wake.wait(&mut queue);
                 }
-                let taken = (
-                    std::mem::take(&mut queue.bytes),
-                    std::mem::take(&mut queue.lengths),
-                    std::mem::take(&mut queue.tickets),
-                );
-                (taken.0, taken.1, taken.2, queue.closed)
+                std::mem::swap(&mut queue.bytes, &mut bytes);
+                std::mem::swap(&mut queue.lengths, &mut lengths);
+                (std::mem::take(&mut queue.tickets), queue.closed)
             };
             if tickets.is_empty() && closed {
                 return;
             }
-            match self.write(&bytes, &lengths, &mut out) {
+            match self.write(&mut bytes, &lengths) {
                 Ok(()) => (self.committed)(tickets, Outcome::Durable),
                 Err(error) => {
                     tracing::error!(%error, dir = %self.shared.dir.display(), "the log cannot be written; no write is accepted any more");
@@ -83,42 +87,42 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
         }
     }
 
-    fn write(&mut self, bytes: &[u8], lengths: &[u32], out: &mut Vec<u8>) -> io::Result<()> {
-        out.clear();
-        let mut at = 0;
+    /// Writes frames, as many as fit the segment at once.
+    fn write(&mut self, frames: &mut [u8], lengths: &[usize]) -> io::Result<()> {
+        let (mut from, mut to) = (0, 0);
         for length in lengths {
-            let end = at + *length as usize;
-            let payload = bytes.get(at..end).unwrap_or_default();
-            at = end;
-            let room = self.current.size.saturating_sub(self.current.offset + out.len() as u64);
-            if room < (payload.len() + HEADER) as u64 {
-                self.put(out)?;
-                self.turn(payload.len())?;
+            let room = self.current.size.saturating_sub(self.current.offset + (to - from) as u64);
+            if room < *length as u64 {
+                self.put(frames.get(from..to).unwrap_or_default())?;
+                self.turn(*length)?;
+                from = to;
             }
-            frame::write(out, self.current.id, payload);
+            if let Some(frame) = frames.get_mut(to..to + length) {
+                frame::seal(frame, self.current.id);
+            }
+            to += length;
         }
-        self.put(out)
+        self.put(frames.get(from..to).unwrap_or_default())
     }
 
-    fn put(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
-        if !out.is_empty() {
-            self.current.file.write_all_at(out, self.current.offset)?;
+    fn put(&mut self, frames: &[u8]) -> io::Result<()> {
+        if !frames.is_empty() {
+            self.current.file.write_all_at(frames, self.current.offset)?;
             if self.options.flush {
                 self.current.file.sync_data()?;
             }
-            self.current.offset += out.len() as u64;
-            out.clear();
+            self.current.offset += frames.len() as u64;
         }
         Ok(())
     }
 
     /// Goes on in the next segment.
-    fn turn(&mut self, payload: usize) -> io::Result<()> {
+    fn turn(&mut self, frame: usize) -> io::Result<()> {
         let gone = || io::Error::other("nobody prepares segments any more");
         let (id, file) = self.prepared.recv().map_err(|_| gone())??;
         segment::adopt(&self.shared.dir, id, self.options.flush)?;
         self.shared.disk.lock().push(id);
-        let size = self.options.segment_bytes.max((payload + HEADER) as u64);
+        let size = self.options.segment_bytes.max(frame as u64);
         self.current = Current { id, file, offset: 0, size };
         Ok(())
     }

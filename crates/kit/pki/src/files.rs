@@ -19,9 +19,9 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{RootCertStore, SignatureScheme};
+use rustls::{RootCertStore, ServerConfig, SignatureScheme};
 use x509_parser::prelude::FromDer as _;
 
 use verify::Verifiers;
@@ -157,6 +157,20 @@ impl FileIdentity {
         Arc::new(verify::ByFiles(self.clone()))
     }
 
+    /// How a server is set up with it: TLS 1.3, clients verified by the bundle in use.
+    ///
+    /// Sessions are not resumed. A resumed one would be of the certificate that it began with, whatever has become of
+    /// that certificate and of its authority since.
+    pub fn server_config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(self.client_verifier())
+            .with_cert_resolver(self.clone());
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
     fn loaded(&self) -> Arc<Loaded> {
         self.loaded.read().clone()
     }
@@ -281,6 +295,12 @@ fn trust(text: &[u8], path: &Path, provider: &Arc<CryptoProvider>) -> Result<Tru
     let roots = Arc::new(roots);
     let verifiers = Verifiers::new(&roots, provider).map_err(|_| unreadable(path, CERTIFICATE))?;
     Ok(Trust { roots, verifiers })
+}
+
+/// When a certificate (PEM) expires. `None`: it is none.
+pub fn expires(pem: &str) -> Option<Timestamp> {
+    let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
+    validity(&certificate).map(|(_, until)| until)
 }
 
 fn validity(certificate: &[u8]) -> Option<(Timestamp, Timestamp)> {

@@ -6,16 +6,20 @@
 //! What it is not: it verifies no chains (rustls does) and decides about no request (its owner does).
 
 mod authority;
+mod bearer;
 mod der;
 mod error;
 mod files;
 mod public_key;
+mod settings;
 mod subject;
 
 pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
+pub use bearer::Bearer;
 pub use error::PkiError;
-pub use files::{FileIdentity, FilesError, IdentityPaths};
+pub use files::{FileIdentity, FilesError, IdentityPaths, expires};
 pub use public_key::{PublicKey, fingerprint, public_key};
+pub use settings::{FileSetting, HalfGiven};
 pub use subject::Subject;
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use aro_runtime::{Fault, Listener, Phase, Scope, TaskKind};
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -77,6 +79,12 @@ pub trait Handshake: Clone + Send + Sync + 'static {
         stream: TcpStream,
         peer: SocketAddr,
     ) -> impl Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send;
+
+    /// Returns when a connection is to end though nobody wants it to: what let it in holds no longer. It is told to
+    /// finish what it is doing, and cut after the listener's `drain`. By default that never happens.
+    fn over(_service: &Self::Service) -> BoxFuture<'static, ()> {
+        std::future::pending().boxed()
+    }
 }
 
 /// No handshake: plain HTTP, one service for everybody.

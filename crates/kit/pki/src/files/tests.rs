@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use aro_base::SignedDuration;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 use tempfile::TempDir;
 
 use super::*;
@@ -226,4 +226,62 @@ fn nobody_is_trusted_without_a_bundle() {
     assert!(alone.roots().is_none());
     shake(&alone, &trusting).unwrap_err();
     shake(&trusting, &alone).unwrap_err();
+}
+
+/// The kinds of two handshakes of one client, one after the other.
+fn twice(server: ServerConfig, client: &Arc<FileIdentity>) -> Vec<HandshakeKind> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_details(provider, Arc::new(Fixed))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(client.server_verifier())
+        .with_client_cert_resolver(client.clone());
+    let (server, client) = (Arc::new(server), Arc::new(client));
+    let mut kinds = Vec::new();
+    for _ in 0..2 {
+        let mut server = ServerConnection::new(server.clone()).unwrap();
+        let name = ServerName::try_from("here.localhost").unwrap();
+        let mut client = ClientConnection::new(client.clone(), name).unwrap();
+        // Tickets come after the handshake.
+        for _ in 0..4 {
+            let mut wire = Vec::new();
+            client.write_tls(&mut wire).unwrap();
+            server.read_tls(&mut wire.as_slice()).unwrap();
+            server.process_new_packets().unwrap();
+            wire.clear();
+            server.write_tls(&mut wire).unwrap();
+            client.read_tls(&mut wire.as_slice()).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        kinds.extend(server.handshake_kind());
+    }
+    kinds
+}
+
+#[test]
+fn nobody_comes_back_on_the_certificate_of_an_earlier_connection() {
+    let authority = authority();
+    let identity = Mounted::new(&issue(&authority, days(1)), &authority).load().unwrap();
+    let mut ours = identity.server_config().unwrap();
+    ours.time_provider = Arc::new(Fixed);
+    assert_eq!(twice(ours, &identity), [HandshakeKind::Full, HandshakeKind::Full]);
+
+    let usual = rustls::crypto::ring::default_provider();
+    let usual = ServerConfig::builder_with_details(Arc::new(usual), Arc::new(Fixed))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_client_cert_verifier(identity.client_verifier())
+        .with_cert_resolver(identity.clone());
+    assert_eq!(twice(usual, &identity), [HandshakeKind::Full, HandshakeKind::Resumed], "this client would");
+}
+
+#[test]
+fn a_bearer_is_believed_for_the_last_second_of_its_certificate_and_not_longer() {
+    let authority = authority();
+    let identity = Mounted::new(&issue(&authority, days(1)), &authority).load().unwrap();
+    let bearer = crate::Bearer::of_certificate(&shown(&identity)).unwrap();
+    assert_eq!(bearer.subject, Subject::new("somebody", ["them"]));
+    assert_eq!(bearer.until, now() + days(1) + SignedDuration::from_secs(1));
+    assert!(crate::Bearer::of_certificate(b"nonsense").is_err());
 }

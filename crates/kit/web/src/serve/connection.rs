@@ -25,7 +25,8 @@ use super::upgrade::{Switch, Upgradable};
 use super::{Handshake, Peer, ServeOptions};
 use crate::panics;
 
-/// Serves one connection until it ends, or until its scope is cancelled and it has finished what it was doing.
+/// Serves one connection until it ends, or until its scope is cancelled or its time is over, and it has finished what it
+/// was doing.
 pub(super) async fn run<H, S, B>(
     stream: TcpStream,
     peer: SocketAddr,
@@ -51,6 +52,7 @@ pub(super) async fn run<H, S, B>(
             return tracing::debug!(%peer, "a connection did not finish its handshake in time and was cut");
         }
     };
+    let mut over = H::over(&service);
     // Set by the first request.
     let spoke = CancellationToken::new();
     let seen = spoke.clone();
@@ -101,6 +103,7 @@ pub(super) async fn run<H, S, B>(
             biased;
             ended = connection.as_mut() => break Some(ended),
             () = scope.cancelled() => break None,
+            () = &mut over => break None,
             () = silent.as_mut(), if !spoke.is_cancelled() => {
                 if !spoke.is_cancelled() {
                     return tracing::debug!(%peer, "a connection sent no request in time and was cut");
