@@ -27,7 +27,12 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn compile(source: &str) -> Result<Self, String> {
-        let (expr, uses_old) = lower::compile(source)?;
+        Self::compile_with(source, lower::IN_SCHEMAS)
+    }
+
+    /// The same, with other names for the two values.
+    pub(crate) fn compile_with(source: &str, names: lower::Names) -> Result<Self, String> {
+        let (expr, uses_old) = lower::compile(source, names)?;
         Ok(Self { expr, uses_old })
     }
 

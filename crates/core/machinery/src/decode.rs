@@ -21,6 +21,7 @@ use std::fmt;
 use serde::de::DeserializeSeed as _;
 use serde_json::Value;
 
+pub use self::scalar::is_plain_utc;
 use self::typed::{Node, Notes, Path};
 use crate::schema::Typed;
 
@@ -191,6 +192,14 @@ pub fn coerce(value: &mut Value, typed: Typed<'_>) -> Result<Vec<String>, String
         Some(error) => Err(error),
         None => Ok(paths(notes.problems)),
     }
+}
+
+/// Whether a value can be read as one of a type: the error of [`coerce`], and nothing is changed.
+pub fn check(value: &Value, typed: Typed<'_>) -> Result<(), String> {
+    let notes = RefCell::new(Notes::default());
+    let node = Node { typed: Some(typed), path: Path::Root, notes: &notes, duplicates: false };
+    node.deserialize(value).map_err(|error| error.to_string())?;
+    notes.into_inner().error.map_or(Ok(()), Err)
 }
 
 /// What a strict request is refused with: `strict decoding error: unknown field "spec.foo", duplicate field "x"`.

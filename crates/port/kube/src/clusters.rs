@@ -32,6 +32,9 @@ pub enum ClientError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// There is neither a service account nor a kubeconfig.
+    #[error("there is no cluster around: neither a pod's service account nor a kubeconfig")]
+    Surroundings(#[source] Box<kube::config::InferConfigError>),
     /// Nobody has told us about that cluster.
     #[error("no cluster `{0}` is known here")]
     Unknown(String),
@@ -54,12 +57,24 @@ pub async fn of_kubeconfig(path: &Path, context: Option<&str>) -> Result<kube::C
     let unreadable = |source| ClientError::Kubeconfig { path: path.display().to_string(), source };
     let kubeconfig = Kubeconfig::read_from(path).map_err(unreadable)?;
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unreadable)?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unreadable)?;
+    of_config(config, context.unwrap_or("the current context"))
+}
+
+/// A client of the cluster that this process is in or that its user uses, and where that is: the service account of a
+/// pod, or the usual kubeconfig.
+pub async fn of_surroundings() -> Result<(kube::Client, String), ClientError> {
+    let config = kube::Config::infer().await.map_err(|source| ClientError::Surroundings(Box::new(source)))?;
+    let address = config.cluster_url.to_string();
+    Ok((of_config(config, "the current context")?, address))
+}
+
+fn of_config(mut config: kube::Config, cluster: &str) -> Result<kube::Client, ClientError> {
     // Whoever calls decides about a refusal, and sooner: the client would try again for minutes. An eviction that would
     // break a budget is one of those.
     config.default_retry = false;
-    let cluster = context.unwrap_or("the current context").to_owned();
-    kube::Client::try_from(config).map_err(|source| ClientError::Client { cluster, source: Box::new(source) })
+    let failed = |source| ClientError::Client { cluster: cluster.to_owned(), source: Box::new(source) };
+    kube::Client::try_from(config).map_err(failed)
 }
 
 /// The clusters a role may talk to.

@@ -15,4 +15,4 @@ pub mod informer;
 pub mod node;
 
 pub use class::class_of;
-pub use clusters::{ClientError, KubeClients, of_kubeconfig, of_service};
+pub use clusters::{ClientError, KubeClients, of_kubeconfig, of_service, of_surroundings};

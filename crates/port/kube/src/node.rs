@@ -4,6 +4,7 @@
 //! directly; the contract is the same.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
@@ -72,6 +73,11 @@ pub trait NodeApi: Send + Sync + 'static {
 
     /// A connection to a port of a pod, as if made from inside it.
     async fn connect(&self, pod: &PodIdentity, port: u16) -> Result<Box<dyn Pipe>, NodeError>;
+
+    /// Where a port of a pod really is, for those who connect themselves. Not every node can tell.
+    async fn address(&self, pod: &PodIdentity, port: u16) -> Result<SocketAddr, NodeError> {
+        Err(NodeError::BadRequest(format!("port {port} of pod {} has no address here", pod.name)))
+    }
 }
 
 /// The nodes of one cluster that are reached without a network.

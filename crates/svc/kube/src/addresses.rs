@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aro_machinery::meta;
@@ -26,7 +27,7 @@ const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 pub struct Book {
     follow: Follow,
     /// By the service's key.
-    services: HashMap<Box<str>, Entry>,
+    services: HashMap<Arc<str>, Entry>,
     addresses: HashMap<String, Owner>,
     ports: HashMap<i64, Owner>,
 }
@@ -40,7 +41,7 @@ struct Entry {
 /// Who has an address or a port.
 #[derive(Debug, Clone, PartialEq)]
 enum Owner {
-    Service(Box<str>),
+    Service(Arc<str>),
     /// It was given out at this time; its service may be under way.
     Promised(Instant),
 }

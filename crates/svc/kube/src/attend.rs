@@ -228,6 +228,7 @@ impl Attendants {
             let specs = (0..nodes).map(|index| node(&name, index)).collect();
             let dir = self.with.dir.join("pods").join(&name);
             let mut options = KubeletOptions::new(specs, self.with.clock.clone(), dir);
+            options.cluster.clone_from(&name);
             options.images = self.with.images.clone();
             options.metrics = self.with.metrics.clone();
             options.directory = cluster.nodes.clone();

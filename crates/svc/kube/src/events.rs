@@ -33,7 +33,7 @@ pub struct Expiry {
 struct State {
     follow: Follow,
     /// By the second they were written in, and their version. What was changed since is in here twice.
-    due: BTreeMap<(i64, u64), Box<str>>,
+    due: BTreeMap<(i64, u64), Arc<str>>,
 }
 
 /// When an event was last written, as the server noted it down.

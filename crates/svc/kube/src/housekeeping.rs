@@ -76,7 +76,7 @@ pub fn resume(cluster: &Arc<Cluster>) {
 
 /// Whether an object may be marked for deletion; cheaper than reading it.
 fn mentions_deletion(object: &Stored) -> bool {
-    memchr::memmem::find(&object.json, b"\"deletionTimestamp\":\"").is_some()
+    memchr::memmem::find(object.json(), b"\"deletionTimestamp\":\"").is_some()
 }
 
 /// Does one chore.

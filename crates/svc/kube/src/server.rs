@@ -16,7 +16,7 @@ use crate::http::media;
 use crate::http::options::Query;
 use crate::http::target::{ResourcePath, Target};
 use crate::identity::authenticate::authenticate;
-use crate::identity::authorize::{Attributes, Decision, authorize};
+use crate::identity::authorize::{Attributes, allow};
 use crate::identity::user::User;
 use crate::identity::{reviews, tokens};
 use crate::rest::{self, Call};
@@ -155,8 +155,7 @@ fn non_resource_verb(method: &Method) -> &'static str {
 }
 
 fn check(cluster: &Arc<Cluster>, user: &User, attributes: &Attributes<'_>) -> Result<(), Status> {
-    let Decision { allowed, reason } = authorize(cluster, user, attributes);
-    if allowed { Ok(()) } else { Err(forbidden(user, attributes, &reason)) }
+    allow(cluster, user, attributes).map_err(|reason| forbidden(user, attributes, &reason))
 }
 
 /// What somebody is told who may not do something.

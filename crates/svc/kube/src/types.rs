@@ -16,6 +16,8 @@ pub struct Served {
     pub shelf: Box<str>,
     /// The `apiVersion` objects are stored in.
     pub stored_as: String,
+    /// Whether that is another version than this one.
+    converts: bool,
     pub custom: Option<CustomServed>,
 }
 
@@ -45,9 +47,19 @@ impl Served {
         }
     }
 
+    fn new(
+        resource: Arc<ResourceType>,
+        shelf: Box<str>,
+        stored_as: String,
+        custom: Option<CustomServed>,
+    ) -> Arc<Self> {
+        let converts = stored_as != resource.api_version();
+        Arc::new(Self { resource, shelf, stored_as, converts, custom })
+    }
+
     /// Whether objects are stored in another version than this one.
     pub fn converts(&self) -> bool {
-        self.stored_as != self.resource.api_version()
+        self.converts
     }
 
     fn is_from(&self, source: &(String, i64)) -> bool {
@@ -79,7 +91,7 @@ static BUILTIN: LazyLock<HashMap<&'static str, Vec<Arc<Served>>>> = LazyLock::ne
             _ => (gvk.group.as_str(), gvk.api_version()),
         };
         let shelf = shelf_name(group, &resource.plural);
-        Arc::new(Served { resource: resource.clone(), shelf, stored_as, custom: None })
+        Served::new(resource.clone(), shelf, stored_as, None)
     };
     let mut all: HashMap<&'static str, Vec<Arc<Served>>> = HashMap::new();
     for resource in builtin().resources() {
@@ -198,19 +210,17 @@ fn compile_all(crd: &Value, source: &(String, i64)) -> Vec<Arc<Served>> {
                 });
                 let accepted = text(&["status", "acceptedNames", "listKind"]);
                 let list_kind = if accepted.is_empty() { format!("{}List", kind.kind) } else { accepted };
-                served.push(Arc::new(Served {
-                    resource: compiled.resource().clone(),
-                    shelf: shelf_name(&group, &compiled.resource().plural),
-                    stored_as: format!("{group}/{stored}"),
-                    custom: Some(CustomServed {
-                        compiled,
-                        schema: meta::get(version, &["schema", "openAPIV3Schema"]).cloned(),
-                        list_kind,
-                        warning,
-                        selectable: selectable_fields(version),
-                        source: source.clone(),
-                    }),
-                }));
+                let resource = compiled.resource().clone();
+                let shelf = shelf_name(&group, &resource.plural);
+                let custom = CustomServed {
+                    compiled,
+                    schema: meta::get(version, &["schema", "openAPIV3Schema"]).cloned(),
+                    list_kind,
+                    warning,
+                    selectable: selectable_fields(version),
+                    source: source.clone(),
+                };
+                served.push(Served::new(resource, shelf, format!("{group}/{stored}"), Some(custom)));
             }
             Err(error) => {
                 let crd = meta::name(crd);

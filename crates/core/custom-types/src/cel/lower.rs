@@ -96,10 +96,20 @@ static GRAMMAR: LazyLock<Env> = LazyLock::new(Env::default);
 /// Longer rules are refused: upstream's limit on a whole request is not far above.
 const MAX_SOURCE: usize = 64 * 1024;
 
-/// Parses an expression; also says whether it names `oldSelf`.
-pub(crate) fn compile(source: &str) -> Result<(Expr, bool), String> {
+/// What the two values are called that an expression sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names {
+    pub(crate) this: &'static str,
+    pub(crate) other: &'static str,
+}
+
+/// In rules of a schema.
+pub(crate) const IN_SCHEMAS: Names = Names { this: "self", other: "oldSelf" };
+
+/// Parses an expression; also says whether it names the other value.
+pub(crate) fn compile(source: &str, names: Names) -> Result<(Expr, bool), String> {
     let ast = parse(source)?;
-    let mut scope = Scope::default();
+    let mut scope = Scope { names, locals: Vec::new(), uses_old: false };
     let expr = scope.lower(&ast)?;
     Ok((expr, scope.uses_old))
 }
@@ -113,8 +123,8 @@ pub(crate) fn parse(source: &str) -> Result<IdedExpr, String> {
     parser.parse(source).map_err(|errors| errors.to_string().replace("\n| ", "\n | "))
 }
 
-#[derive(Default)]
 struct Scope {
+    names: Names,
     locals: Vec<String>,
     uses_old: bool,
 }
@@ -166,8 +176,8 @@ impl Scope {
             return Ok(Expr::Local(slot));
         }
         match name {
-            "self" => Ok(Expr::This),
-            "oldSelf" => {
+            _ if name == self.names.this => Ok(Expr::This),
+            _ if name == self.names.other => {
                 self.uses_old = true;
                 Ok(Expr::Old)
             }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aro_base::Timestamp;
+use aro_machinery::decode::is_plain_utc;
 use aro_machinery::schema::{Additional, Kind};
 use aro_machinery::{GroupVersionKind, Schema, Typed, meta::Object};
 use serde_json::Value;
@@ -176,6 +177,7 @@ impl Walk<'_> {
                 }
             }
             (Node::Quantity, value) => self.quantity(value, false),
+            (Node::Time { micro: false }, Value::String(text)) if is_plain_utc(text) => {}
             (Node::Time { micro }, Value::String(text)) => match canonical_time(text, *micro) {
                 Ok(canonical) => *text = canonical,
                 Err(problem) => self.complain(problem),

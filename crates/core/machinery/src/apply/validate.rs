@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::element::Element;
+use super::fieldset::show_path;
 use super::shape::{Relation, Shape, Type, item_element};
 use crate::schema::{Kind, Typed};
 
 /// Checks a configuration. The error is upstream's text, one line per problem.
 pub(super) fn validate(config: &Value, typed: Typed<'_>) -> Result<(), String> {
     let mut problems = Vec::new();
-    check(config, Type::Known(typed), &mut Vec::new(), &mut problems);
+    check(config, Type::Known(typed), Place::Root, &mut problems);
     match problems.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
@@ -17,61 +18,68 @@ pub(super) fn validate(config: &Value, typed: Typed<'_>) -> Result<(), String> {
     }
 }
 
-fn check(value: &Value, kind: Type<'_>, path: &mut Vec<Element>, problems: &mut Vec<String>) {
-    let mut report = |path: &[Element], problem: String| {
-        let path = super::fieldset::show_path(path);
+/// Where a check stands. On the stack: most configurations are sound, and nobody asks.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    Root,
+    Member(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, &'p Element),
+}
+
+impl Place<'_> {
+    fn show(self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Member(parent, name) => parent.show() + &show_path(&[Element::Field(name.to_owned())]),
+            Self::Item(parent, element) => parent.show() + &show_path(std::slice::from_ref(element)),
+        }
+    }
+}
+
+fn check(value: &Value, kind: Type<'_>, place: Place<'_>, problems: &mut Vec<String>) {
+    let mut report = |problem: String| {
+        let path = place.show();
         problems.push(if path.is_empty() { problem } else { format!("{path}: {problem}") });
     };
     match (kind.shape(value), value) {
         (_, Value::Null) => {}
         (Shape::Scalar, value) => {
             if let Some(problem) = scalar_problem(value, kind) {
-                report(path, problem);
+                report(problem);
             }
         }
         (Shape::Map { .. }, Value::Object(members)) => {
-            let mut stop = false;
             for (name, member) in members {
-                path.push(Element::Field(name.clone()));
-                if kind.knows(name) {
-                    check(member, kind.member(name).0, path, problems);
-                } else {
-                    let path = super::fieldset::show_path(path);
-                    problems.push(format!("{path}: field not declared in schema"));
-                    stop = true;
-                }
-                path.pop();
-                if stop {
+                let below = Place::Member(&place, name);
+                if !kind.knows(name) {
+                    problems.push(format!("{}: field not declared in schema", below.show()));
                     break;
                 }
+                check(member, kind.member(name).0, below, problems);
             }
         }
-        (Shape::Map { .. }, other) => report(path, format!("expected map, got {}", go_value(other))),
+        (Shape::Map { .. }, other) => report(format!("expected map, got {}", go_value(other))),
         (Shape::List(relation), Value::Array(items)) => {
             let mut seen = std::collections::BTreeSet::new();
-            for (place, item) in items.iter().enumerate() {
+            for (index, item) in items.iter().enumerate() {
                 let element = if relation == Relation::Whole {
-                    Element::Index(place as i64)
+                    Element::Index(index as i64)
                 } else {
                     match item_element(kind, relation, item) {
                         Ok(element) => element,
                         Err(problem) => {
-                            let path = super::fieldset::show_path(path);
-                            problems.push(format!("{path}: element {place}: {problem}"));
+                            problems.push(format!("{}: element {index}: {problem}", place.show()));
                             return;
                         }
                     }
                 };
-                if !seen.insert(element.clone()) {
-                    let path = super::fieldset::show_path(path);
-                    problems.push(format!("{path}: duplicate entries for key {element}"));
+                if relation != Relation::Whole && !seen.insert(element.clone()) {
+                    problems.push(format!("{}: duplicate entries for key {element}", place.show()));
                 }
-                path.push(element);
-                check(item, kind.items(), path, problems);
-                path.pop();
+                check(item, kind.items(), Place::Item(&place, &element), problems);
             }
         }
-        (Shape::List(_), other) => report(path, format!("expected list, got {}", go_value(other))),
+        (Shape::List(_), other) => report(format!("expected list, got {}", go_value(other))),
     }
 }
 

@@ -140,12 +140,13 @@ fn yield_fields(
     cx: &Context<'_>,
     spared: impl Fn(&Entry) -> bool,
 ) -> Vec<(Entry, Set)> {
-    let own = comparison.without(cx.reset);
+    // Worked out for the first who may lose something: whoever applies alone has nobody to take from.
+    let mut own = None;
     let mut lost = Vec::new();
     let mut others: Vec<(String, Comparison)> = Vec::new();
     for entry in entries.iter_mut().filter(|entry| !spared(entry)) {
         let seen = if entry.api_version == cx.api_version {
-            &own
+            own.get_or_insert_with(|| comparison.without(cx.reset))
         } else {
             if !others.iter().any(|(version, _)| *version == entry.api_version)
                 && let Some(typed) = cx.typed_of(&entry.api_version)
@@ -180,23 +181,40 @@ pub fn apply(live: Option<&Value>, config: &Value, cx: &Context<'_>) -> Result<O
     let live_object = live.unwrap_or(&NOTHING);
     let mut entries = managed::decode(live_object)
         .map_err(|error| ApplyError::Internal(format!("failed to decode managed fields: {error}")))?;
-    let mut bare = live_object.clone();
-    meta::remove(&mut bare, &["metadata", "managedFields"]);
+    let bare = without_owners(live_object);
     if entries.is_empty() {
         entries = track(None, &bare, entries, cx, BEFORE_FIRST_APPLY);
     }
-    let applied = match apply_over(&bare, config, entries.clone(), cx, cx.force) {
-        Err(ApplyError::Conflict(conflicts)) if cx.manager == "kubectl" => {
-            take_over(&bare, config, entries, cx, conflicts)
-        }
-        other => other,
-    };
-    let (mut object, entries) = applied?;
-    if cx.manager == "kubectl" {
+    let (mut object, entries) = if cx.manager == "kubectl" {
+        let applied = match apply_over(&bare, config, entries.clone(), cx, cx.force) {
+            Err(ApplyError::Conflict(conflicts)) => take_over(&bare, config, entries, cx, conflicts),
+            other => other,
+        };
+        let (mut object, entries) = applied?;
         sync_last_applied(&mut object, config);
-    }
+        (object, entries)
+    } else {
+        apply_over(&bare, config, entries, cx, cx.force)?
+    };
     managed::encode(entries, &mut object);
     Ok(if live.is_some_and(|live| *live == object) { None } else { Some(object) })
+}
+
+/// A copy without `metadata.managedFields`, which are often most of it.
+fn without_owners(object: &Value) -> Value {
+    let copy = |members: &Map<String, Value>, skipped: &str| -> Map<String, Value> {
+        let kept = members.iter().filter(|(name, _)| *name != skipped);
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let Some(members) = object.as_object() else { return object.clone() };
+    match members.get("metadata") {
+        Some(Value::Object(metadata)) => {
+            let mut bare = copy(members, "metadata");
+            bare.insert("metadata".to_owned(), Value::Object(copy(metadata, "managedFields")));
+            Value::Object(bare)
+        }
+        _ => object.clone(),
+    }
 }
 
 fn check_config(config: &Value, cx: &Context<'_>) -> Result<(), ApplyError> {
@@ -236,7 +254,9 @@ fn apply_over(
     fields.subtract_recursive(cx.reset);
     let mut entry = cx.entry(Operation::Apply, cx.manager, fields);
     entry.time = None;
-    let last = match entries.iter().position(|known| known.is_same_manager(&entry)) {
+    // Who applies, without what: to be found among the others.
+    let applier = cx.entry(Operation::Apply, cx.manager, Set::default());
+    let last = match entries.iter().position(|known| known.is_same_manager(&applier)) {
         Some(index) => {
             let last = entries.remove(index);
             entry.time.clone_from(&last.time);
@@ -244,16 +264,19 @@ fn apply_over(
         }
         None => None,
     };
-    entries.push(entry.clone());
-    let new = prune(&merged, &entries, last.as_ref(), cx);
+    entries.push(entry);
+    let new = prune(merged, &entries, last.as_ref(), cx);
 
-    let comparison = compare(live, &new, cx.typed);
-    let lost = yield_fields(live, &new, &mut entries, &comparison, cx, |known| known.is_same_manager(&entry));
-    if !force && !lost.is_empty() {
-        return Err(ApplyError::Conflict(conflicts(lost)));
+    if !entries.iter().all(|known| known.is_same_manager(&applier)) {
+        let comparison = compare(live, &new, cx.typed);
+        let lost =
+            yield_fields(live, &new, &mut entries, &comparison, cx, |known| known.is_same_manager(&applier));
+        if !force && !lost.is_empty() {
+            return Err(ApplyError::Conflict(conflicts(lost)));
+        }
     }
     let changed = !same(live, &new);
-    if let Some(own) = entries.iter_mut().find(|known| known.is_same_manager(&entry)) {
+    if let Some(own) = entries.iter_mut().find(|known| known.is_same_manager(&applier)) {
         own.fields.subtract(&UNOWNED);
         if changed {
             own.time = Some(cx.time.to_owned());
@@ -296,9 +319,10 @@ fn show_manager(entry: &Entry) -> String {
 /// Takes out what the manager applied last time, does not apply now, and nobody else owns.
 /// A map or list that lost all it had is null in the answer, as it is upstream: built-in types lose it when they are
 /// coerced, custom ones fail their checks unless they may be null.
-fn prune(merged: &Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
-    let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return merged.clone() };
-    let Some(typed) = cx.typed_of(&last.api_version) else { return merged.clone() };
+fn prune(merged: Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
+    let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return merged };
+    let Some(typed) = cx.typed_of(&last.api_version) else { return merged };
+    let merged = &merged;
     let kind = Type::Known(typed);
     let last_fields = with_named_fields(&last.fields, kind);
     let mut pruned = remove_items(merged, &last_fields, typed);
@@ -392,17 +416,19 @@ pub fn ignore_times(live: &Value, new: &mut Value) {
     if old.len() != entries.len() || *old == *entries || !entries.iter().all(found) {
         return;
     }
-    let members = |object: &Value| object.as_object().cloned().unwrap_or_default();
-    let (live_root, new_root) = (members(live), members(new));
     let same_but = |left: &Map<String, Value>, right: &Map<String, Value>, name: &str| {
         let without = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key(name));
         without(left) == without(right)
             && left.iter().all(|(key, value)| key == name || right.get(key) == Some(value))
     };
-    let metadata = |root: &Map<String, Value>| root.get("metadata").map(members).unwrap_or_default();
-    if same_but(&live_root, &new_root, "metadata")
-        && same_but(&metadata(&live_root), &metadata(&new_root), "managedFields")
-    {
+    fn members<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Map<String, Value>> {
+        meta::get(object, path).and_then(Value::as_object)
+    }
+    let alike_at = |path: &[&str], but: &str| match (members(live, path), members(new, path)) {
+        (Some(live), Some(new)) => same_but(live, new, but),
+        _ => false,
+    };
+    if alike_at(&[], "metadata") && alike_at(&["metadata"], "managedFields") {
         let old = old.clone();
         meta::set(new, path, Value::Array(old));
     }

@@ -26,7 +26,7 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 }
 
 /// `2006-01-02T15:04:05Z` with digits that certainly make a time: most times are in this form already.
-fn is_plain_utc(text: &str) -> bool {
+pub fn is_plain_utc(text: &str) -> bool {
     let bytes = text.as_bytes();
     let shape = b"0000-00-00T00:00:00Z";
     let shaped = bytes.len() == shape.len()

@@ -163,6 +163,20 @@ fn null_in_lists_and_maps_is_the_empty_value() {
 }
 
 #[test]
+fn a_value_is_refused_unchanged_for_what_it_could_not_be_coerced_for() {
+    for value in [
+        json!({"metadata": {"name": "a", "creationTimestamp": "2024-05-06T07:08:09.5Z"}, "bar": 1, "spec": null}),
+        json!({"metadata": {"name": 3}}),
+        json!({"metadata": {"creationTimestamp": "yesterday"}}),
+        json!({"spec": {"limits": {"cpu": "x"}, "replicas": "1"}}),
+        json!([]),
+    ] {
+        let coerced = coerce(&mut value.clone(), thing()).map(|_| ());
+        assert_eq!(check(&value, thing()), coerced, "{value}");
+    }
+}
+
+#[test]
 fn coerced_values_lose_unknown_members() {
     let mut value = json!({"spec": {"volumes": [{"x": 1}], "foo": 1}, "bar": 2});
     assert_eq!(coerce(&mut value, thing()).unwrap(), ["bar", "spec.foo", "spec.volumes[0].x"]);

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
@@ -44,7 +45,7 @@ impl NodeApi for Shared {
         Ok(pretended(&lines, &options, &self.clock))
     }
 
-    async fn connect(&self, pod: &PodIdentity, port: u16) -> Result<Box<dyn Pipe>, NodeError> {
+    async fn address(&self, pod: &PodIdentity, port: u16) -> Result<SocketAddr, NodeError> {
         self.find(pod)?;
         let slot = self.slot_of(pod);
         let views =
@@ -56,16 +57,19 @@ impl NodeApi for Shared {
             );
             return Err(NodeError::BadRequest(why));
         }
-        let known: Vec<u16> = views.iter().flat_map(|view| view.ports.keys().copied()).collect();
-        let Some(address) = views.iter().find_map(|view| view.ports.get(&port)) else {
-            let known: Vec<String> = known.iter().map(u16::to_string).collect();
+        views.iter().find_map(|view| view.ports.get(&port).copied()).ok_or_else(|| {
+            let known: Vec<String> =
+                views.iter().flat_map(|view| view.ports.keys()).map(u16::to_string).collect();
             let known = if known.is_empty() { "none now".to_owned() } else { known.join(", ") };
-            let why = format!(
+            NodeError::BadRequest(format!(
                 "nothing in pod {}/{} listens on port {port}; its ports are: {known}",
                 pod.namespace, pod.name
-            );
-            return Err(NodeError::BadRequest(why));
-        };
+            ))
+        })
+    }
+
+    async fn connect(&self, pod: &PodIdentity, port: u16) -> Result<Box<dyn Pipe>, NodeError> {
+        let address = self.address(pod, port).await?;
         let stream = TcpStream::connect(address).await;
         let stream = stream.map_err(|error| {
             NodeError::Unavailable(format!("connect to port {port} of pod {}: {error}", pod.name))

@@ -44,7 +44,11 @@ pub struct Started {
 /// What a container is given.
 #[derive(Debug, Clone)]
 pub struct ContainerSpec {
+    /// The cluster its pod is in, if it has a name.
+    pub cluster: String,
     pub pod: PodIdentity,
+    /// Whom its pod acts as.
+    pub service_account: String,
     /// The container's name.
     pub name: String,
     pub image: String,
@@ -87,7 +91,9 @@ mod tests {
         let mount =
             |path: &str, source: &str| Mount { path: path.into(), source: source.into(), read_only: true };
         let container = ContainerSpec {
+            cluster: "svc".into(),
             pod: PodIdentity { namespace: "n".into(), name: "p".into(), uid: "u".into() },
+            service_account: "default".into(),
             name: "c".into(),
             image: "aro/x".into(),
             args: Vec::new(),

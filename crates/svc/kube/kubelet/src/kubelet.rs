@@ -27,6 +27,8 @@ use crate::sources::Sources;
 
 /// What a kubelet is given.
 pub struct KubeletOptions {
+    /// What containers are told their cluster is called.
+    pub cluster: String,
     pub nodes: Vec<NodeSpec>,
     pub images: Arc<dyn Images>,
     pub clock: SharedClock,
@@ -52,6 +54,7 @@ impl KubeletOptions {
     /// All images simulated, nothing shared.
     pub fn new(nodes: Vec<NodeSpec>, clock: SharedClock, dir: PathBuf) -> Self {
         Self {
+            cluster: String::new(),
             nodes,
             images: Arc::new(NoImages),
             clock,
@@ -81,6 +84,7 @@ impl std::fmt::Debug for Kubelet {
 
 /// What everything in a kubelet shares.
 pub(crate) struct Shared {
+    pub cluster: String,
     pub client: Client,
     pub clock: SharedClock,
     pub images: Arc<dyn Images>,
@@ -114,6 +118,7 @@ impl Kubelet {
             events: Recorder::start(client.clone(), options.clock.clone(), "kubelet", &reconcilers),
             nodes: options.nodes.iter().map(|node| (node.name.clone(), node.address.to_string())).collect(),
             client: client.clone(),
+            cluster: options.cluster,
             clock: options.clock.clone(),
             images: options.images,
             pods,

@@ -17,7 +17,7 @@ use crate::storage::{Event, EventKind, Shelf, Stored};
 use crate::types::Served;
 
 /// Where the objects of one owner are.
-type Owned = HashSet<(Arc<Place>, Box<str>)>;
+type Owned = HashSet<(Place, Arc<str>)>;
 
 /// Who owns whom.
 #[derive(Debug, Default)]
@@ -44,12 +44,12 @@ impl std::hash::Hash for Place {
 }
 
 impl Owners {
-    fn replace(&self, shelf: &Arc<Shelf>, key: &str, before: &[Box<str>], after: &[Box<str>]) {
+    fn replace(&self, shelf: &Arc<Shelf>, key: &Arc<str>, before: &[Box<str>], after: &[Box<str>]) {
         if before.is_empty() && after.is_empty() {
             return;
         }
         let mut owned = self.owned.lock();
-        let entry = || (Arc::new(Place(shelf.clone())), Box::<str>::from(key));
+        let entry = || (Place(shelf.clone()), key.clone());
         for uid in before.iter().filter(|uid| !after.contains(uid)) {
             if let Some(objects) = owned.get_mut(uid) {
                 objects.remove(&entry());
@@ -63,7 +63,7 @@ impl Owners {
         }
     }
 
-    fn of(&self, uid: &str) -> Vec<(Arc<Shelf>, Box<str>)> {
+    fn of(&self, uid: &str) -> Vec<(Arc<Shelf>, Arc<str>)> {
         let owned = self.owned.lock();
         let objects = owned.get(uid).into_iter().flatten();
         objects.map(|(place, key)| (place.0.clone(), key.clone())).collect()
@@ -150,7 +150,7 @@ fn head(stored: &Stored) -> Value {
         finalizers: Option<Value>,
         owner_references: Option<Value>,
     }
-    let Ok(Head { metadata }) = serde_json::from_slice(&stored.json) else { return stored.value() };
+    let Ok(Head { metadata }) = serde_json::from_slice(stored.json()) else { return stored.value() };
     let Metadata { name, namespace, uid, deletion_timestamp, finalizers, owner_references } = metadata;
     let members = [
         ("name", name),

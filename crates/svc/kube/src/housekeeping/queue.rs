@@ -21,14 +21,14 @@ pub enum Chore {
     /// An object names owners.
     Owned {
         shelf: Arc<Shelf>,
-        key: Box<str>,
+        key: Arc<str>,
     },
     /// An object is gone that others may name as their owner.
     OwnerGone(Arc<Stored>),
     /// An object is marked for deletion.
     Terminating {
         shelf: Arc<Shelf>,
-        key: Box<str>,
+        key: Arc<str>,
     },
     SigningRequest(Box<str>),
     AggregateRoles,
@@ -85,17 +85,22 @@ impl Chores {
     fn push(&self, entry: Entry) {
         let mut queue = self.inner.queue.lock();
         if queue.names.insert(entry.name.clone()) {
+            let first = queue.waiting.is_empty();
             queue.waiting.push_back(entry);
             drop(queue);
-            self.inner.wake.notify_one();
+            // Whoever takes the first one wakes the next: a batch of events wakes one worker from here, not all.
+            if first {
+                self.inner.wake.notify_one();
+            }
         }
     }
 
-    fn pop(&self) -> Option<Entry> {
+    /// The next chore, and whether others wait.
+    fn pop(&self) -> Option<(Entry, bool)> {
         let mut queue = self.inner.queue.lock();
         let entry = queue.waiting.pop_front()?;
         queue.names.remove(&entry.name);
-        Some(entry)
+        Some((entry, !queue.waiting.is_empty()))
     }
 }
 
@@ -110,15 +115,17 @@ pub fn start(chores: &Chores, scope: &Scope) {
         let (chores, inside) = (chores.clone(), scope.clone());
         scope.spawn(TaskKind::Helper, "worker", async move {
             loop {
-                let Some(entry) = chores.pop() else {
+                let Some((entry, more)) = chores.pop() else {
                     tokio::select! {
                         biased;
                         () = inside.cancelled() => return Ok::<_, Fault>(()),
                         () = chores.inner.wake.notified() => continue,
                     }
                 };
-                // There may be more: wake the next one before going to work.
-                chores.inner.wake.notify_one();
+                // The next one is woken before going to work.
+                if more {
+                    chores.inner.wake.notify_one();
+                }
                 work(&chores, &inside, entry).await;
                 if inside.is_cancelled() {
                     return Ok(());

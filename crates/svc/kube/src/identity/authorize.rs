@@ -55,7 +55,7 @@ pub struct Roles {
 #[derive(Debug, Default)]
 struct Kept {
     versions: Option<[u64; 4]>,
-    parsed: HashMap<(usize, Box<str>), (u64, Parsed)>,
+    parsed: HashMap<(usize, Arc<str>), (u64, Parsed)>,
     compiled: Arc<Compiled>,
 }
 
@@ -75,13 +75,13 @@ struct Binding {
     subjects: Vec<Subject>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct Subject {
     kind: SubjectKind,
     name: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 enum SubjectKind {
     User,
     Group,
@@ -89,7 +89,8 @@ enum SubjectKind {
 
 #[derive(Debug, Default)]
 struct Compiled {
-    by_subject: HashMap<Subject, Vec<Arc<Binding>>>,
+    of_users: HashMap<String, Vec<Arc<Binding>>>,
+    of_groups: HashMap<String, Vec<Arc<Binding>>>,
     /// `name` of cluster roles, `namespace/name` of roles.
     roles: HashMap<String, Arc<Vec<Rule>>>,
 }
@@ -158,8 +159,12 @@ impl Compiled {
                 self.roles.insert(stored.key.to_string(), rules.clone());
             }
             Parsed::Binding(binding) => {
-                for subject in &binding.subjects {
-                    self.by_subject.entry(subject.clone()).or_default().push(binding.clone());
+                for Subject { kind, name } in &binding.subjects {
+                    let subjects = match kind {
+                        SubjectKind::User => &mut self.of_users,
+                        SubjectKind::Group => &mut self.of_groups,
+                    };
+                    subjects.entry(name.clone()).or_default().push(binding.clone());
                 }
             }
         }
@@ -178,41 +183,57 @@ impl Compiled {
         &'a self,
         user: &'a User,
         namespace: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<Binding>, Subject)> {
-        let groups =
-            user.groups.iter().map(|group| Subject { kind: SubjectKind::Group, name: group.clone() });
-        let subjects =
-            std::iter::once(Subject { kind: SubjectKind::User, name: user.name.clone() }).chain(groups);
-        subjects.flat_map(move |subject| {
-            let found = self.by_subject.get(&subject).into_iter().flatten();
+    ) -> impl Iterator<Item = (&'a Arc<Binding>, SubjectKind, &'a str)> {
+        let own = (SubjectKind::User, user.name.as_str(), self.of_users.get(&user.name));
+        let groups = user.groups.iter();
+        let groups = groups.map(|name| (SubjectKind::Group, name.as_str(), self.of_groups.get(name)));
+        std::iter::once(own).chain(groups).flat_map(move |(kind, name, found)| {
             let here =
                 move |binding: &&Arc<Binding>| binding.namespace.is_empty() || binding.namespace == namespace;
-            found.filter(here).map(move |binding| (binding, subject.clone()))
+            found.into_iter().flatten().filter(here).map(move |binding| (binding, kind, name))
         })
     }
 }
 
-/// Decides.
+/// Decides, and says why.
 pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) -> Decision {
+    match decide(cluster, user, asked, allowed_by) {
+        Ok(because) => Decision { allowed: true, reason: because.unwrap_or_default() },
+        Err(reason) => Decision { allowed: false, reason },
+    }
+}
+
+/// Decides. Why something is not allowed is the error; why it is allowed nobody asks.
+pub fn allow(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) -> Result<(), String> {
+    decide(cluster, user, asked, |_, _, _| ()).map(|_| ())
+}
+
+/// Decides. What allows it is `because` of its binding, kind of subject and subject; `None` needs no binding.
+fn decide<T>(
+    cluster: &Arc<Cluster>,
+    user: &User,
+    asked: &Attributes<'_>,
+    because: impl FnOnce(&Binding, SubjectKind, &str) -> T,
+) -> Result<Option<T>, String> {
     if user.is_in(MASTERS) {
-        return Decision { allowed: true, reason: String::new() };
+        return Ok(None);
     }
     let node = nodes::node_of(user).map(|node| nodes::decide(cluster, node, asked));
     let node = match node {
-        Some(Ok(())) => return Decision { allowed: true, reason: String::new() },
+        Some(Ok(())) => return Ok(None),
         Some(Err(why)) => why,
         None => String::new(),
     };
     let compiled = cluster.roles.compiled(cluster);
     let mut problems: Vec<String> = Vec::new();
-    for (binding, subject) in compiled.bindings(user, asked.namespace) {
+    for (binding, kind, name) in compiled.bindings(user, asked.namespace) {
         let Some(rules) = compiled.rules(binding) else {
             let kind = if binding.role_kind == "ClusterRole" { "clusterrole" } else { "role" };
             problems.push(format!("{kind}.rbac.authorization.k8s.io {:?} not found", binding.role));
             continue;
         };
         if rules.iter().any(|rule| rule.allows(asked)) {
-            return Decision { allowed: true, reason: allowed_by(binding, &subject) };
+            return Ok(Some(because(binding, kind, name)));
         }
     }
     problems.sort();
@@ -223,23 +244,22 @@ pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) ->
         several => format!("RBAC: [{}]", several.join(", ")),
     };
     // Each of those who were asked says why.
-    let reason = [node, reason].into_iter().filter(|why| !why.is_empty()).collect::<Vec<_>>().join("\n");
-    Decision { allowed: false, reason }
+    Err([node, reason].into_iter().filter(|why| !why.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-fn allowed_by(binding: &Binding, subject: &Subject) -> String {
+fn allowed_by(binding: &Binding, subject_kind: SubjectKind, subject: &str) -> String {
     let (kind, name) = if binding.namespace.is_empty() {
         ("ClusterRoleBinding", binding.name.clone())
     } else {
         ("RoleBinding", format!("{}/{}", binding.name, binding.namespace))
     };
-    let subject = match (subject.kind, subject.name.strip_prefix("system:serviceaccount:")) {
-        (SubjectKind::Group, _) => format!("Group {:?}", subject.name),
+    let subject = match (subject_kind, subject.strip_prefix("system:serviceaccount:")) {
+        (SubjectKind::Group, _) => format!("Group {subject:?}"),
         (SubjectKind::User, Some(account)) => {
             let (namespace, name) = account.split_once(':').unwrap_or(("", account));
             format!("ServiceAccount \"{name}/{namespace}\"")
         }
-        (SubjectKind::User, None) => format!("User {:?}", subject.name),
+        (SubjectKind::User, None) => format!("User {subject:?}"),
     };
     format!("RBAC: allowed by {kind} {name:?} of {} {:?} to {subject}", binding.role_kind, binding.role)
 }
@@ -253,7 +273,7 @@ pub fn rules_of(cluster: &Arc<Cluster>, user: &User, namespace: &str) -> Vec<Rul
         rules.push(Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() });
         rules.push(Rule { verbs: all(), paths: all(), ..Rule::default() });
     }
-    for (binding, _) in compiled.bindings(user, namespace) {
+    for (binding, ..) in compiled.bindings(user, namespace) {
         rules.extend(compiled.rules(binding).into_iter().flat_map(|rules| rules.iter().cloned()));
     }
     rules

@@ -74,7 +74,7 @@ fn namespace_is_alive(call: &Call, object: &Value) -> Result<(), Status> {
         return Err(Status::not_found(&namespaces, &call.namespace));
     };
     // Looking for the word first spares most creations a parse.
-    if !contains(&namespace.json, b"\"deletionTimestamp\"")
+    if !contains(namespace.json(), b"\"deletionTimestamp\"")
         || meta::deletion_timestamp(&namespace.value()).is_none()
     {
         return Ok(());

@@ -52,26 +52,27 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     create_object(call, object).await?.answer(call, 201)
 }
 
-/// The object belongs where the request points to.
+/// The object belongs where the request points to. One that does not say where it belongs is told.
 pub(super) fn check_place(call: &Call, object: &mut Value) -> Result<(), Status> {
+    refuse_elsewhere(call, object)?;
     if !object.get("metadata").is_some_and(Value::is_object) {
         object["metadata"] = json!({});
     }
-    let given = meta::namespace(object);
-    if call.served.resource.namespaced {
-        if given.is_empty() {
-            object["metadata"]["namespace"] = json!(call.namespace);
-        } else if given != call.namespace {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-    } else if !given.is_empty() {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+    if call.served.resource.namespaced && meta::namespace(object).is_empty() {
+        object["metadata"]["namespace"] = json!(call.namespace);
     }
     Ok(())
+}
+
+/// Refuses an object that says it belongs elsewhere.
+pub(super) fn refuse_elsewhere(call: &Call, object: &Value) -> Result<(), Status> {
+    let given = meta::namespace(object);
+    if given.is_empty() || (call.served.resource.namespaced && given == call.namespace) {
+        return Ok(());
+    }
+    Err(Status::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
 }
 
 /// Owners named twice count once.

@@ -305,7 +305,7 @@ pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
 
 /// The list as JSON. Objects are rendered already: this only puts them one after another.
 pub(super) fn render(call: &Call, objects: &[Arc<Stored>], metadata: &Value) -> Bytes {
-    let size: usize = objects.iter().map(|object| object.json.len() + 1).sum();
+    let size: usize = objects.iter().map(|object| object.json().len() + 1).sum();
     let mut out = Vec::with_capacity(size + 256);
     out.extend_from_slice(b"{\"kind\":");
     // Rendering into memory does not fail.
@@ -322,7 +322,7 @@ pub(super) fn render(call: &Call, objects: &[Arc<Stored>], metadata: &Value) -> 
         if call.served.converts() {
             let _ = serde_json::to_writer(&mut out, &object::shown(call, stored));
         } else {
-            out.extend_from_slice(&stored.json);
+            out.extend_from_slice(stored.json());
         }
     }
     out.extend_from_slice(b"]}");

@@ -36,6 +36,9 @@ enum Form {
 /// The type of every object's metadata.
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
+static METADATA: LazyLock<Schema> =
+    LazyLock::new(|| Schema { reference: Some(OBJECT_META.to_owned()), ..Schema::default() });
+
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Reads what Go clients send for built-in types.
@@ -179,9 +182,8 @@ impl Call {
     ) -> Result<(), String> {
         if let Some(custom) = &self.served.custom {
             if let Some(metadata) = object.get("metadata") {
-                let site = Schema { reference: Some(OBJECT_META.to_owned()), ..Schema::default() };
                 // Only whether it can be read: what is unknown there is found below.
-                decode::coerce(&mut metadata.clone(), Typed::new(&site, builtin().definitions()))?;
+                decode::check(metadata, Typed::new(&METADATA, builtin().definitions()))?;
             }
             // In upstream's order: what a default adds and the schema does not know goes, too.
             custom.compiled.default(object);
@@ -406,7 +408,7 @@ pub fn shown(call: &Call, stored: &Stored) -> Value {
 /// Answers with one object.
 pub fn answer(call: &Call, code: u16, stored: &Arc<Stored>) -> Result<Answer, Status> {
     if call.plain() {
-        return Ok(answer::json_bytes(code, stored.json.clone()));
+        return Ok(answer::json_bytes(code, stored.json_bytes()));
     }
     match call.accepted.shape {
         Shape::Object => object_answer(call, code, &shown(call, stored)),

@@ -7,7 +7,7 @@ use aro_machinery::{decode, meta};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::create::{check_place, create_object};
+use super::create::{check_place, create_object, refuse_elsewhere};
 use super::update::{carry_over, change};
 use crate::http::answer::Answer;
 
@@ -182,7 +182,7 @@ fn check_config(call: &mut Call, config: &mut Value, duplicates: &[String]) -> R
             call.name
         )));
     }
-    check_place(call, &mut config.clone())
+    refuse_elsewhere(call, config)
 }
 
 fn apply_to(
@@ -192,14 +192,22 @@ fn apply_to(
     manager: &str,
     force: bool,
 ) -> Result<Option<Value>, Status> {
-    let merged = call.with_context(manager, force, |context| apply::apply(live, config, context));
-    let mut merged = match merged {
+    let apply =
+        |call: &Call| call.with_context(manager, force, |context| apply::apply(live, config, context));
+    let mut merged = match apply(call) {
         Ok(Some(merged)) => merged,
         Ok(None) => return Ok(None),
         Err(error) => return Err(error.status()),
     };
-    let whole = merged.clone();
-    call.retype(&mut merged, |_| whole.to_string())?;
+    // Written by us just now: as its type wants it.
+    let owners = meta::remove(&mut merged, &["metadata", "managedFields"]);
+    // What errors show is made once more, since hardly ever somebody sees it.
+    call.retype(&mut merged, |call| {
+        apply(call).ok().flatten().map(|whole| whole.to_string()).unwrap_or_default()
+    })?;
+    if let Some(owners) = owners {
+        meta::set(&mut merged, &["metadata", "managedFields"], owners);
+    }
     check_place(call, &mut merged)?;
     if let Some(live) = live {
         let named = meta::resource_version(config).to_owned();

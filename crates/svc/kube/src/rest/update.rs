@@ -164,17 +164,11 @@ fn prepare(call: &Call, new: &mut Value, live: &Value) {
     match call.subresource.as_str() {
         "status" => {
             // Only the status and the bookkeeping of its owners may change here.
-            let mut next = live.clone();
-            match new.get("status") {
-                Some(status) => next["status"] = status.clone(),
-                None => {
-                    meta::remove(&mut next, &["status"]);
-                }
+            put_back(new, live, &["metadata", "status"]);
+            let tracked = meta::get(new, &["metadata", "managedFields"]).is_some();
+            if let (Some(new), Some(live)) = (new.get_mut("metadata"), live.get("metadata")) {
+                put_back(new, live, if tracked { &["managedFields"] } else { &[] });
             }
-            if let Some(managed) = meta::get(new, &["metadata", "managedFields"]) {
-                meta::set(&mut next, &["metadata", "managedFields"], managed.clone());
-            }
-            *new = next;
         }
         _ if has_status => match live.get("status") {
             Some(status) => new["status"] = status.clone(),
@@ -186,6 +180,17 @@ fn prepare(call: &Call, new: &mut Value, live: &Value) {
     }
     let generation = meta::generation(live) + i64::from(differs(new, live, has_status));
     meta::set(new, &["metadata", "generation"], json!(generation));
+}
+
+/// Makes an object what it was, but for some members. Mostly nothing differs, and nothing is copied.
+fn put_back(new: &mut Value, live: &Value, except: &[&str]) {
+    let (Some(new), Some(live)) = (new.as_object_mut(), live.as_object()) else { return };
+    new.retain(|name, _| live.contains_key(name) || except.contains(&name.as_str()));
+    for (name, old) in live.iter().filter(|(name, _)| !except.contains(&name.as_str())) {
+        if new.get(name) != Some(old) {
+            new.insert(name.clone(), old.clone());
+        }
+    }
 }
 
 /// Whether anything but metadata (and, if it has a path of its own, the status) differs.

@@ -4,6 +4,7 @@
 //! that is too slow for the history is told so (410) and lists again.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use bytes::{Bytes, BytesMut};
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::call::Call;
 use super::list::{Selection, invalid_version, prefix};
@@ -39,6 +41,9 @@ struct Watcher {
     announce_end: bool,
     bookmarks: Option<Instant>,
     deadline: Instant,
+    /// These two outlast a wait: a watch waits after every event, and neither has anything to do with that.
+    timer: Pin<Box<Sleep>>,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
     failure: Option<Status>,
     headers_sent: bool,
@@ -83,6 +88,8 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
         announce_end: stream_initial == Some(true) && bookmarks.is_some(),
         bookmarks,
         deadline: now + seconds,
+        timer: Box::pin(tokio::time::sleep_until(now + seconds)),
+        closing: Box::pin(call.cluster.closing.clone().cancelled_owned()),
         ended: false,
         failure: None,
         headers_sent: false,
@@ -163,12 +170,14 @@ impl Watcher {
                 }
             }
             let until = self.bookmarks.map_or(self.deadline, |bookmark| bookmark.min(self.deadline));
-            let closing = self.call.cluster.closing.clone();
+            if self.timer.deadline() != until {
+                self.timer.as_mut().reset(until);
+            }
             tokio::select! {
                 biased;
-                () = closing.cancelled() => return None,
+                () = &mut self.closing => return None,
                 changed = self.changes.changed() => changed.ok()?,
-                () = tokio::time::sleep_until(until) => {
+                () = &mut self.timer => {
                     if Instant::now() >= self.deadline {
                         self.ended = true;
                         self.bookmarks?;
@@ -185,7 +194,7 @@ impl Watcher {
         let count = self.initial.len().min(BATCH);
         for stored in self.initial.drain(..count).collect::<Vec<_>>() {
             if self.call.plain() {
-                put_line(&mut out, "ADDED", &stored.json);
+                put_line(&mut out, "ADDED", stored.json());
             } else {
                 out.extend_from_slice(&self.shape("ADDED", &stored));
             }
@@ -201,12 +210,7 @@ impl Watcher {
             }
             let Some(kind) = self.seen_as(event) else { continue };
             if self.call.plain() && kind == event.kind {
-                let render = || {
-                    let mut out = BytesMut::with_capacity(event.object.json.len() + 40);
-                    put_line(&mut out, word(kind), &event.object.json);
-                    out.freeze()
-                };
-                lines.push(event.rendered.get_or_init(render).clone());
+                lines.push(event.object.line(kind));
             } else if let (EventKind::Deleted, Some(previous), true) =
                 (kind, &event.previous, kind != event.kind)
             {

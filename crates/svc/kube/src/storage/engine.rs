@@ -21,7 +21,7 @@ pub(super) enum Ticket {
     Write {
         space: Arc<Space>,
         shelf: Arc<Shelf>,
-        key: Box<str>,
+        key: Arc<str>,
         version: u64,
         new: Option<Arc<Stored>>,
         reply: oneshot::Sender<Result<Arc<Stored>, WriteFailed>>,
@@ -269,7 +269,7 @@ fn commit(tickets: Vec<Ticket>, outcome: Outcome) {
     for ticket in tickets {
         match ticket {
             Ticket::Write { space, shelf, key, version, new, reply } => {
-                let published = space.publish(&shelf, key, version, new, outcome);
+                let published = space.publish(&shelf, &key, version, new, outcome);
                 replies.push((reply, published));
                 if !touched.iter().any(|(_, known)| Arc::ptr_eq(known, &shelf)) {
                     touched.push((space, shelf));

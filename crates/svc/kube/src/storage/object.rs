@@ -1,22 +1,80 @@
 //! An object as it is kept: its JSON as it goes over the wire, and what selecting and collecting need at hand.
+//!
+//! Every write is told to whoever watches, mostly as a whole. So an object is rendered once, together with the line of a
+//! watch around it: readers get a slice of that line, watchers all of it, and nobody copies.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::shelf::EventKind;
+
 /// One version of an object.
 #[derive(Debug)]
 pub struct Stored {
     /// `namespace/name`, or `name` for cluster-scoped objects.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     pub version: u64,
-    /// The whole object, resource version included.
-    pub json: Bytes,
-    /// Where the digits of the resource version are in `json`.
+    rendered: Rendered,
+    /// Where the digits of the resource version are in the JSON.
     hole: u32,
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// UIDs of the owners.
     pub owners: Box<[Box<str>]>,
+}
+
+/// The whole object, resource version included.
+#[derive(Debug)]
+enum Rendered {
+    /// Inside of a line that tells watchers of it.
+    Line { kind: EventKind, line: Bytes },
+    /// Alone: nobody watched when it was read from the log.
+    Json(Bytes),
+}
+
+const LINE_END: &[u8] = b"}\n";
+
+fn line_start(kind: EventKind) -> &'static [u8] {
+    match kind {
+        EventKind::Added => b"{\"type\":\"ADDED\",\"object\":",
+        EventKind::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
+        EventKind::Deleted => b"{\"type\":\"DELETED\",\"object\":",
+    }
+}
+
+/// The line of a watch about an object that comes in parts.
+fn line(kind: EventKind, parts: &[&[u8]]) -> Bytes {
+    let start = line_start(kind);
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut line = Vec::with_capacity(start.len() + length + LINE_END.len());
+    line.extend_from_slice(start);
+    for part in parts {
+        line.extend_from_slice(part);
+    }
+    line.extend_from_slice(LINE_END);
+    line.into()
+}
+
+impl Rendered {
+    fn told(kind: EventKind, parts: &[&[u8]]) -> Self {
+        Self::Line { kind, line: line(kind, parts) }
+    }
+
+    fn json(&self) -> &[u8] {
+        match self {
+            Self::Json(json) => json,
+            Self::Line { kind, line } => {
+                inside(*kind, line.len()).and_then(|place| line.get(place)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Where the object is in a line.
+fn inside(kind: EventKind, length: usize) -> Option<std::ops::Range<usize>> {
+    Some(line_start(kind).len()..length.checked_sub(LINE_END.len())?)
 }
 
 /// An object that has no resource version yet.
@@ -62,17 +120,14 @@ impl Draft {
         Self { bytes, hole, labels: labels.collect(), owners: owners.collect() }
     }
 
-    pub(super) fn finish(self, key: &str, version: u64) -> Stored {
+    /// The object as it is written: added or modified.
+    pub(super) fn finish(self, key: Arc<str>, version: u64, kind: EventKind) -> Stored {
         let digits = version.to_string();
-        let mut json = Vec::with_capacity(self.bytes.len() + digits.len());
         let (before, after) = self.bytes.split_at(self.hole);
-        json.extend_from_slice(before);
-        json.extend_from_slice(digits.as_bytes());
-        json.extend_from_slice(after);
         Stored {
-            key: key.into(),
+            key,
             version,
-            json: json.into(),
+            rendered: Rendered::told(kind, &[before, digits.as_bytes(), after]),
             hole: self.hole as u32,
             labels: self.labels,
             owners: self.owners,
@@ -127,10 +182,33 @@ fn put_metadata(bytes: &mut Vec<u8>, metadata: &Value) -> usize {
 }
 
 impl Stored {
+    /// The whole object, resource version included.
+    pub fn json(&self) -> &[u8] {
+        self.rendered.json()
+    }
+
+    /// The same, to be sent.
+    pub fn json_bytes(&self) -> Bytes {
+        match &self.rendered {
+            Rendered::Json(json) => json.clone(),
+            Rendered::Line { kind, line } => {
+                inside(*kind, line.len()).map(|place| line.slice(place)).unwrap_or_default()
+            }
+        }
+    }
+
     /// The object as a tree.
     pub fn value(&self) -> Value {
         // It was rendered from a tree.
-        serde_json::from_slice(&self.json).unwrap_or_default()
+        serde_json::from_slice(self.json()).unwrap_or_default()
+    }
+
+    /// The line of a watch that tells of a change of this kind.
+    pub fn line(&self, told: EventKind) -> Bytes {
+        match &self.rendered {
+            Rendered::Line { kind, line } if *kind == told => line.clone(),
+            _ => line(told, &[self.json()]),
+        }
     }
 
     pub fn label(&self, name: &str) -> Option<&str> {
@@ -146,20 +224,17 @@ impl Stored {
         self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
     }
 
-    /// The same object at another version: what watchers of a deletion see.
-    pub(super) fn at(&self, version: u64) -> Self {
+    /// The same object at the version of its deletion: what watchers of that see.
+    pub(super) fn deleted_at(&self, version: u64) -> Self {
         let old = self.version.to_string().len();
-        let hole = self.hole as usize;
-        let (before, after) = self.json.split_at(hole.min(self.json.len()));
+        let json = self.json();
+        let (before, after) = json.split_at((self.hole as usize).min(json.len()));
         let digits = version.to_string();
-        let mut json = Vec::with_capacity(self.json.len() + digits.len());
-        json.extend_from_slice(before);
-        json.extend_from_slice(digits.as_bytes());
-        json.extend_from_slice(after.get(old..).unwrap_or_default());
+        let after = after.get(old..).unwrap_or_default();
         Self {
             key: self.key.clone(),
             version,
-            json: json.into(),
+            rendered: Rendered::told(EventKind::Deleted, &[before, digits.as_bytes(), after]),
             hole: self.hole,
             labels: self.labels.clone(),
             owners: self.owners.clone(),
@@ -196,7 +271,7 @@ impl Stored {
             hole,
             labels: head.metadata.labels.unwrap_or_default().into_iter().collect(),
             owners: head.metadata.owners.unwrap_or_default().into_iter().map(|owner| owner.uid).collect(),
-            json,
+            rendered: Rendered::Json(json),
         })
     }
 
@@ -206,6 +281,6 @@ impl Stored {
 
     /// What it takes on disk, roughly.
     pub(super) fn weight(&self) -> u64 {
-        self.json.len() as u64 + self.key.len() as u64 + 48
+        self.json().len() as u64 + self.key.len() as u64 + 48
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
@@ -23,13 +22,17 @@ pub struct Shelf {
 
 #[derive(Debug, Default)]
 struct State {
-    objects: BTreeMap<Box<str>, Arc<Stored>>,
-    history: VecDeque<Arc<Event>>,
+    objects: Objects,
+    /// With their versions beside them: whoever looks for one does not have to touch the others.
+    history: VecDeque<(u64, Arc<Event>)>,
     /// Events up to here are forgotten.
     floor: u64,
     /// The newest version published here.
     version: u64,
 }
+
+/// By key, which is the objects' own.
+type Objects = BTreeMap<Arc<str>, Arc<Stored>>;
 
 /// Something that happened to an object.
 #[derive(Debug)]
@@ -39,8 +42,6 @@ pub struct Event {
     pub object: Arc<Stored>,
     /// What it was before.
     pub previous: Option<Arc<Stored>>,
-    /// The event as most watchers get it; rendered by the first, shared by all.
-    pub rendered: OnceLock<Bytes>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Shelf {
         }
         // Undo what happened since. The first event after the version knows what was there before.
         let mut then = state.objects.clone();
-        for event in state.history.iter().rev().take_while(|event| event.object.version > version) {
+        for (_, event) in state.history.iter().rev().take_while(|(at, _)| *at > version) {
             match &event.previous {
                 Some(previous) => then.insert(event.object.key.clone(), previous.clone()),
                 None => then.remove(&event.object.key),
@@ -148,8 +149,8 @@ impl Shelf {
         if version < state.floor {
             return Err(TooOld { oldest: state.floor });
         }
-        let from = state.history.partition_point(|event| event.object.version <= version);
-        Ok(state.history.iter().skip(from).take(limit).cloned().collect())
+        let from = state.history.partition_point(|(at, _)| *at <= version);
+        Ok(state.history.range(from..).take(limit).map(|(_, event)| event.clone()).collect())
     }
 
     /// Tells when something has happened.
@@ -157,25 +158,30 @@ impl Shelf {
         self.newest.subscribe()
     }
 
-    pub(super) fn publish(&self, key: &str, version: u64, new: Option<Arc<Stored>>) -> Option<Arc<Event>> {
+    pub(super) fn publish(
+        &self,
+        key: &Arc<str>,
+        version: u64,
+        new: Option<Arc<Stored>>,
+    ) -> Option<Arc<Event>> {
         let mut state = self.state.write();
         let previous = match &new {
-            Some(object) => state.objects.insert(key.into(), object.clone()),
+            Some(object) => state.objects.insert(key.clone(), object.clone()),
             None => state.objects.remove(key),
         };
         let (kind, object) = match (new, &previous) {
             (Some(object), None) => (EventKind::Added, object),
             (Some(object), Some(_)) => (EventKind::Modified, object),
-            (None, Some(previous)) => (EventKind::Deleted, Arc::new(previous.at(version))),
+            (None, Some(previous)) => (EventKind::Deleted, Arc::new(previous.deleted_at(version))),
             (None, None) => return None,
         };
-        let event = Arc::new(Event { kind, object, previous, rendered: OnceLock::new() });
-        state.history.push_back(event.clone());
+        let event = Arc::new(Event { kind, object, previous });
+        state.history.push_back((version, event.clone()));
         state.version = version;
         if state.history.len() > self.limit + SLACK {
             for _ in 0..=SLACK {
-                if let Some(forgotten) = state.history.pop_front() {
-                    state.floor = forgotten.object.version;
+                if let Some((forgotten, _)) = state.history.pop_front() {
+                    state.floor = forgotten;
                 }
             }
         }
@@ -199,7 +205,7 @@ impl Shelf {
 }
 
 fn page(
-    objects: &BTreeMap<Box<str>, Arc<Stored>>,
+    objects: &Objects,
     prefix: &str,
     after: Option<&str>,
     limit: usize,

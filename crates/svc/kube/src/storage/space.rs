@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::engine::Ticket;
 use super::object::{Draft, Stored};
 use super::record::Record;
-use super::shelf::{Event, Shelf};
+use super::shelf::{Event, EventKind, Shelf};
 
 /// One cluster's objects.
 pub struct Space {
@@ -40,14 +40,41 @@ impl std::fmt::Debug for Space {
     }
 }
 
-/// A shelf and a key.
-type Slot = (Box<str>, Box<str>);
+/// A version, and what it made of an object.
+type Write = (u64, Option<Arc<Stored>>);
 
 /// What is given out but not yet durable.
 #[derive(Debug, Default)]
 struct Queued {
     version: u64,
-    latest: HashMap<Slot, (u64, Option<Arc<Stored>>)>,
+    /// By the name of a shelf, then by key: looking something up makes no key.
+    latest: HashMap<Box<str>, HashMap<Arc<str>, Write>>,
+}
+
+impl Queued {
+    fn get(&self, shelf: &Shelf, key: &str) -> Option<&Write> {
+        self.latest.get(&shelf.name)?.get(key)
+    }
+
+    fn put(&mut self, shelf: &Shelf, key: Arc<str>, version: u64, new: Option<Arc<Stored>>) {
+        self.version = version;
+        // As many as there are resources; they stay.
+        if !self.latest.contains_key(&shelf.name) {
+            self.latest.insert(shelf.name.clone(), HashMap::new());
+        }
+        if let Some(keys) = self.latest.get_mut(&shelf.name) {
+            keys.insert(key, (version, new));
+        }
+    }
+
+    /// Forgets a write that is durable, or lost, unless another has followed it.
+    fn settle(&mut self, shelf: &Shelf, key: &str, version: u64) {
+        if let Some(keys) = self.latest.get_mut(&shelf.name)
+            && keys.get(key).is_some_and(|(latest, _)| *latest == version)
+        {
+            keys.remove(key);
+        }
+    }
 }
 
 /// What a write does.
@@ -143,10 +170,7 @@ impl Space {
     /// The newest state of an object, durable or not: what writes are decided upon.
     pub fn latest(&self, shelf: &Shelf, key: &str) -> Option<Arc<Stored>> {
         let queued = self.queued.lock();
-        if queued.latest.is_empty() {
-            return shelf.get(key);
-        }
-        match queued.latest.get(&(shelf.name.clone(), key.into()) as &(Box<str>, Box<str>)) {
+        match queued.get(shelf, key) {
             Some((_, latest)) => latest.clone(),
             None => shelf.get(key),
         }
@@ -172,12 +196,11 @@ impl Space {
         expect: Expect,
         change: Change,
     ) -> Result<oneshot::Receiver<Result<Arc<Stored>, WriteFailed>>, WriteFailed> {
-        let slot = (shelf.name.clone(), Box::<str>::from(key));
         let mut queued = self.queued.lock();
         if self.dropped.load(Ordering::Acquire) {
             return Err(WriteFailed::Unavailable);
         }
-        let latest = match queued.latest.get(&slot) {
+        let latest = match queued.get(shelf, key) {
             Some((_, latest)) => latest.clone(),
             None => shelf.get(key),
         };
@@ -190,19 +213,22 @@ impl Space {
             return Err(WriteFailed::Changed(latest));
         }
         let version = queued.version + 1;
+        // What is there shares its key with whatever follows it.
+        let key = latest.as_ref().map_or_else(|| Arc::from(key), |latest| latest.key.clone());
+        let kind = if latest.is_some() { EventKind::Modified } else { EventKind::Added };
         let new = match change {
-            Change::Put(draft) => Some(Arc::new(draft.finish(key, version))),
+            Change::Put(draft) => Some(Arc::new(draft.finish(key.clone(), version, kind))),
             Change::Delete => None,
         };
         let (head, body) = match &new {
             Some(object) => self.put_record(shelf, object).encode(),
-            None => Record::Delete { space: self.id, version, shelf: &shelf.name, key }.encode(),
+            None => Record::Delete { space: self.id, version, shelf: &shelf.name, key: &key }.encode(),
         };
         let (sender, reply) = oneshot::channel();
         let ticket = Ticket::Write {
             space: self.clone(),
             shelf: shelf.clone(),
-            key: key.into(),
+            key: key.clone(),
             version,
             new: new.clone(),
             reply: sender,
@@ -210,8 +236,7 @@ impl Space {
         if self.journal.append(&[&head, body], ticket).is_err() {
             return Err(WriteFailed::Unavailable);
         }
-        queued.version = version;
-        queued.latest.insert(slot, (version, new));
+        queued.put(shelf, key, version, new);
         Ok(reply)
     }
 
@@ -222,7 +247,7 @@ impl Space {
             hole: object.hole(),
             shelf: &shelf.name,
             key: &object.key,
-            json: &object.json,
+            json: object.json(),
         }
     }
 
@@ -230,24 +255,19 @@ impl Space {
     pub(super) fn publish(
         &self,
         shelf: &Arc<Shelf>,
-        key: Box<str>,
+        key: &Arc<str>,
         version: u64,
         new: Option<Arc<Stored>>,
         outcome: Outcome,
     ) -> Result<Arc<Stored>, WriteFailed> {
-        let slot = (shelf.name.clone(), key);
         let event = match outcome {
-            Outcome::Durable => shelf.publish(&slot.1, version, new),
+            Outcome::Durable => shelf.publish(key, version, new),
             Outcome::Failed => None,
         };
-        let mut queued = self.queued.lock();
-        if queued.latest.get(&slot).is_some_and(|(latest, _)| *latest == version) {
-            queued.latest.remove(&slot);
-        }
-        drop(queued);
+        self.queued.lock().settle(shelf, key, version);
         let Some(event) = event else { return Err(WriteFailed::Unavailable) };
         let weigh = |object: &Option<Arc<Stored>>| object.as_ref().map_or(0, |object| object.weight());
-        let now = if event.kind == super::EventKind::Deleted { 0 } else { event.object.weight() };
+        let now = if event.kind == EventKind::Deleted { 0 } else { event.object.weight() };
         self.live_bytes.fetch_add(now, Ordering::Relaxed);
         self.live_bytes.fetch_sub(weigh(&event.previous), Ordering::Relaxed);
         // Readers that wait for a version must find it on the shelf: the counter moves last.
@@ -273,8 +293,7 @@ impl Space {
         if self.dropped.load(Ordering::Acquire) {
             return;
         }
-        let slot = (shelf.name.clone(), Box::<str>::from(key));
-        if queued.latest.contains_key(&slot) {
+        if queued.get(&shelf, key).is_some() {
             return;
         }
         let Some(object) = shelf.get(key).filter(|object| object.version == version) else { return };

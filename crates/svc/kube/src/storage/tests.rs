@@ -71,6 +71,9 @@ fn content(objects: &[Arc<Stored>]) -> Content {
         .iter()
         .map(|stored| {
             let tree = stored.value();
+            assert_eq!(stored.json(), stored.json_bytes());
+            let line: Value = serde_json::from_slice(&stored.line(EventKind::Added)).unwrap();
+            assert_eq!(line, json!({"type": "ADDED", "object": tree}));
             assert_eq!(tree["metadata"]["resourceVersion"], stored.version.to_string());
             let value = tree["value"].as_u64().unwrap();
             assert_eq!(stored.label("value"), Some(value.to_string().as_str()));
@@ -107,6 +110,10 @@ fn compare(space: &Space, model: &Model) {
                     .iter()
                     .map(|event| {
                         let value = event.object.value()["value"].as_u64().unwrap();
+                        let line = event.object.line(event.kind);
+                        assert!(line.ends_with(b"}\n"));
+                        let told = json!({"type": format!("{:?}", event.kind).to_uppercase(), "object": event.object.value()});
+                        assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), told);
                         (event.object.version, event.kind, event.object.key.to_string(), value)
                     })
                     .collect();

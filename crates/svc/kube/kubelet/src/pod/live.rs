@@ -181,8 +181,11 @@ impl Passes {
             })
         });
         let words = spec.command.iter().flatten().chain(spec.args.iter().flatten());
+        let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone());
         Ok(ContainerSpec {
+            cluster: self.shared.cluster.clone(),
             pod: identity(pod),
+            service_account: account.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".to_owned()),
             name: spec.name.clone(),
             image: spec.image.clone().unwrap_or_default(),
             args: words.map(|word| environment::expand(word, &env)).collect(),

@@ -21,7 +21,7 @@ pub struct BoundPods {
 #[derive(Debug, Default)]
 struct Index {
     follow: Follow,
-    pods: HashMap<Box<str>, Bound>,
+    pods: HashMap<Arc<str>, Bound>,
     /// By node: what is needed there, and by how many pods.
     needed: HashMap<Box<str>, HashMap<Reference, usize>>,
 }
