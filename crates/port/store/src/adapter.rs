@@ -3,6 +3,10 @@
 
 mod filter;
 mod fold;
+mod holds;
+mod like;
+mod marks;
+mod needles;
 mod place;
 mod precondition;
 mod signals;
@@ -10,6 +14,10 @@ mod token;
 
 pub use filter::matches;
 pub use fold::{fold, prefix_end};
+pub use holds::{SortKey, compare_keys, holds, searchable, sort_keys};
+pub use like::like_pattern;
+pub use marks::{marked_by, marks};
+pub use needles::{ESCAPE, may_hold, needles};
 pub use place::Place;
 pub use precondition::{Seen, etag_of, etag_parts, precondition};
 pub use signals::Signals;

@@ -7,6 +7,7 @@
 
 pub mod batches;
 pub mod concurrency;
+pub mod conditions;
 pub mod durability;
 pub mod expiry;
 pub mod feed;
@@ -63,6 +64,12 @@ macro_rules! conformance_suite {
             concurrency: of_concurrent_creates_of_one_key_exactly_one_wins,
             concurrency: a_reader_never_sees_half_a_batch,
             concurrency: what_the_feed_has_shown_is_what_a_read_returns,
+            conditions: names_and_values_of_a_condition_are_never_part_of_a_statement,
+            conditions: a_body_with_unpaired_escapes_is_left_out_and_fails_no_search,
+            conditions: slices_together_are_the_whole_result_in_order,
+            conditions: what_is_new_comes_last_when_asked_for,
+            conditions: a_text_is_found_however_it_is_written,
+            conditions: random_conditions_agree_with_the_reference,
             durability: documents_survive_a_restart,
             durability: versions_go_on_after_a_restart,
             durability: a_deletion_survives_a_restart,
@@ -133,6 +140,11 @@ macro_rules! conformance_suite {
             }
         )*
     };
+}
+
+/// Whether a body meets a condition, by the reference; for tests of search languages.
+pub fn holds_text(condition: &crate::Condition, body: &str) -> bool {
+    crate::adapter::holds(condition, &Raw::stored(body))
 }
 
 /// The container most tests use.
@@ -261,6 +273,7 @@ mod tests {
         let sources = [
             ("batches", include_str!("conformance/batches.rs")),
             ("concurrency", include_str!("conformance/concurrency.rs")),
+            ("conditions", include_str!("conformance/conditions.rs")),
             ("durability", include_str!("conformance/durability.rs")),
             ("expiry", include_str!("conformance/expiry.rs")),
             ("feed", include_str!("conformance/feed.rs")),

@@ -93,7 +93,11 @@ pub struct Raw(Arc<str>);
 impl Raw {
     /// Serialises a value.
     pub fn of<T: serde::Serialize>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_string(value).map(|text| Self(text.into()))
+        // Most bodies are of this size; a buffer that grows from nothing is copied at every step.
+        let mut text = Vec::with_capacity(4096);
+        serde_json::to_writer(&mut text, value)?;
+        let text = String::from_utf8(text).map_err(serde::ser::Error::custom)?;
+        Ok(Self(text.into()))
     }
 
     /// Takes text that is already JSON; checks that it is.

@@ -15,7 +15,7 @@ pub use plan::{Call, Fault, Rates};
 
 use crate::{
     Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
-    SharedStore, StoreError, Written,
+    SharedStore, Slice, StoreError, Written,
 };
 
 /// Said by a store that fails on purpose.
@@ -117,6 +117,14 @@ impl DocumentStore for FaultStore {
 
     async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError> {
         self.read(Call::Query, self.inner.query(query, page)).await
+    }
+
+    async fn slice(&self, query: &Query, slice: &Slice) -> Result<Vec<Document>, StoreError> {
+        self.read(Call::Query, self.inner.slice(query, slice)).await
+    }
+
+    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        self.read(Call::Query, self.inner.count(query)).await
     }
 
     /// A redelivered page is an earlier one again, with its own `next`: the consumer is sent back, as by a feed that

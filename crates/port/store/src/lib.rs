@@ -6,8 +6,8 @@
 //! latest version of every changed document. Adapters (`aro-store-sqlite`, `aro-store-postgres`) must
 //! not offer more, and the `conformance` suite (feature `testing`) holds them to it.
 //!
-//! What it is not: a query engine. Queries are by type, by id prefix and by equality on named members;
-//! work across partitions is a reconciler's, never a transaction's.
+//! What it is not: a query engine. Queries are by type, by id prefix and by equality on named members, and for APIs with
+//! a search language by a [`Condition`]; work across partitions is a reconciler's, never a transaction's.
 //!
 //! Invariants every caller may rely on:
 //! * A successful [`DocumentStore::write`] survives `kill -9` of the process that made it.
@@ -20,6 +20,7 @@
 pub mod adapter;
 mod batch;
 mod collection;
+mod condition;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod document;
@@ -35,9 +36,10 @@ pub mod testing;
 
 pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_NAME_BYTES, Op};
 pub use collection::{Collection, CollectionError, Names, Typed};
+pub use condition::{Condition, ConditionError, Expr, Literal, Path, Relation};
 pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};
 pub use error::StoreError;
 pub use feed::{Change, ChangePage, Cursor};
 pub use follower::Follower;
-pub use query::{Filter, Page, PageToken, Paged, Query};
+pub use query::{Filter, Order, Page, PageToken, Paged, Query, Slice};
 pub use store::{ChangeSignal, DocumentStore, SharedStore, Written};

@@ -1,6 +1,9 @@
-//! Queries: by type, by resource-id prefix, by equality on members of the body.
+//! Queries: by type, by resource-id prefix, by equality on members of the body, by a condition.
+//!
+//! Two ways to read the results: by [`Page`], in the order of the resource id, from wherever the last page ended; or by
+//! [`Slice`], in an order of the caller's choice, counted from the start, for APIs that have page numbers.
 
-use crate::{Container, Document, PartitionKey};
+use crate::{Condition, Container, Document, PartitionKey, Path};
 
 /// What to look for. Conditions are joined by "and"; results come in the order of the lower-cased resource id.
 #[derive(Debug, Clone)]
@@ -15,6 +18,8 @@ pub struct Query {
     pub id_prefix: Option<String>,
     /// Conditions on the body.
     pub filters: Vec<Filter>,
+    /// What a client searches for.
+    pub condition: Option<Condition>,
 }
 
 impl Query {
@@ -26,12 +31,20 @@ impl Query {
             resource_type: None,
             id_prefix: None,
             filters: Vec::new(),
+            condition: None,
         }
     }
 
     /// Everything in all partitions.
     pub fn all(container: Container) -> Self {
-        Self { container, partition: None, resource_type: None, id_prefix: None, filters: Vec::new() }
+        Self {
+            container,
+            partition: None,
+            resource_type: None,
+            id_prefix: None,
+            filters: Vec::new(),
+            condition: None,
+        }
     }
 
     /// Narrows to a type.
@@ -43,6 +56,12 @@ impl Query {
     /// Narrows to a resource-id prefix.
     pub fn under(mut self, id_prefix: impl Into<String>) -> Self {
         self.id_prefix = Some(id_prefix.into());
+        self
+    }
+
+    /// Narrows to what a client searches for. The last one counts.
+    pub fn matching(mut self, condition: Condition) -> Self {
+        self.condition = Some(condition);
         self
     }
 
@@ -65,6 +84,37 @@ pub enum Filter {
     In(&'static str, Vec<String>),
     /// The member is absent or null.
     Absent(&'static str),
+}
+
+/// One key to sort by. Numbers come first, by value; then texts, in the order of bytes; then all else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The member.
+    pub path: Path,
+    /// The other way round.
+    pub descending: bool,
+}
+
+impl Order {
+    /// Smallest first.
+    pub fn ascending(path: Path) -> Self {
+        Self { path, descending: false }
+    }
+}
+
+/// A part of the results counted from the start. What the keys leave equal is in the order of the lower-cased resource
+/// id, or of age, so that a walk over unchanging documents shows each of them once.
+#[derive(Debug, Clone, Default)]
+pub struct Slice {
+    /// What to sort by, the first key first.
+    pub order: Vec<Order>,
+    /// What the keys leave equal is in the order in which it was first written: what is new comes last. Without any key
+    /// this is the cheapest order there is.
+    pub oldest_first: bool,
+    /// How many to leave out.
+    pub skip: usize,
+    /// At most this many.
+    pub size: usize,
 }
 
 /// Which part of the results to return.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aro_base::ETag;
 use async_trait::async_trait;
 
-use crate::{Batch, ChangePage, Container, Cursor, DocKey, Document, Page, Paged, Query, StoreError};
+use crate::{Batch, ChangePage, Container, Cursor, DocKey, Document, Page, Paged, Query, Slice, StoreError};
 
 /// What a successful batch gave: one entry per operation, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,13 @@ pub trait DocumentStore: Send + Sync + 'static {
 
     /// Runs a query and returns one page of it.
     async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError>;
+
+    /// Runs a query and returns a part of it in the order asked for. It looks at all that the query finds: narrow the
+    /// query by type and prefix.
+    async fn slice(&self, query: &Query, slice: &Slice) -> Result<Vec<Document>, StoreError>;
+
+    /// How many documents a query finds.
+    async fn count(&self, query: &Query) -> Result<u64, StoreError>;
 
     /// Reads the feed after a cursor; `None` is the beginning (every live document). At most `limit` changes.
     async fn changes(

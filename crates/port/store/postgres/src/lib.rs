@@ -14,6 +14,7 @@
 //! oldest running transaction of the whole server: long transactions elsewhere delay it, never break it.
 #![warn(missing_docs)]
 
+mod condition;
 mod error;
 mod notify;
 mod options;

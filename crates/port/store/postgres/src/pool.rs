@@ -22,6 +22,15 @@ pub(crate) fn settings(options: &PostgresOptions) -> Result<(Config, MakeRustlsC
     Ok((config, connector))
 }
 
+/// Whether a connection remembers a prepared statement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Plan {
+    /// For the few statements this code holds.
+    Keep,
+    /// For statements whose shape a client chooses: there is no end of them.
+    Forget,
+}
+
 /// Hands out connections.
 pub(crate) struct Connections {
     pool: Pool,
@@ -55,6 +64,15 @@ impl Connections {
         sql: &str,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreError> {
+        self.run(sql, params, Plan::Keep).await
+    }
+
+    async fn run(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+        plan: Plan,
+    ) -> Result<Vec<Row>, StoreError> {
         let deadline = tokio::time::Instant::now() + self.deadline;
         let late = |_| StoreError::Unavailable(Box::new(DeadlinePassed));
         let object = tokio::time::timeout_at(deadline, self.pool.get())
@@ -62,7 +80,10 @@ impl Connections {
             .map_err(late)?
             .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
         let call = async {
-            let statement = object.prepare_cached(sql).await?;
+            let statement = match plan {
+                Plan::Keep => object.prepare_cached(sql).await?,
+                Plan::Forget => object.prepare(sql).await?,
+            };
             object.query(&statement, params).await
         };
         match tokio::time::timeout_at(deadline, call).await {
@@ -87,8 +108,20 @@ impl Connections {
         sql: &str,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreError> {
-        match self.query(sql, params).await {
-            Err(StoreError::Unavailable(error)) if lost_connection(&*error) => self.query(sql, params).await,
+        self.read_with(sql, params, Plan::Keep).await
+    }
+
+    /// The same, with a say in whether the statement is remembered.
+    pub(crate) async fn read_with(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+        plan: Plan,
+    ) -> Result<Vec<Row>, StoreError> {
+        match self.run(sql, params, plan).await {
+            Err(StoreError::Unavailable(error)) if lost_connection(&*error) => {
+                self.run(sql, params, plan).await
+            }
             other => other,
         }
     }

@@ -1,16 +1,19 @@
 //! The reads, each one statement: it sees one state of the database.
 
 use aro_base::Timestamp;
-use aro_store::adapter::{Place, Position, etag_of, fold, position_of, prefix_end, token_for};
+use aro_store::adapter::{
+    ESCAPE, Place, Position, etag_of, fold, marked_by, needles, position_of, prefix_end, token_for,
+};
 use aro_store::{
-    Change, ChangePage, Container, Cursor, DocId, DocKey, Document, Filter, Page, Paged, PartitionKey, Query,
-    Raw, StoreError,
+    Change, ChangePage, Condition, Container, Cursor, DocId, DocKey, Document, Filter, Page, Paged,
+    PartitionKey, Query, Raw, Slice, StoreError,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::condition;
 use crate::error::corrupt;
-use crate::pool::Connections;
+use crate::pool::{Connections, Plan};
 
 const COLUMNS: &str = "d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos";
 
@@ -78,16 +81,31 @@ const GET: &str = "
 type Param = Box<dyn ToSql + Sync + Send>;
 
 /// A statement under construction: text with `$n`, and what is bound to it.
-struct Statement {
+pub(crate) struct Statement {
     sql: String,
     params: Vec<Param>,
 }
 
 impl Statement {
+    /// Binds a value and returns what stands for it.
+    pub(crate) fn bind(&mut self, param: impl ToSql + Sync + Send + 'static) -> String {
+        self.params.push(Box::new(param));
+        format!("${}", self.params.len())
+    }
+
+    /// Goes on with this text.
+    pub(crate) fn add(&mut self, sql: &str) {
+        self.sql.push_str(sql);
+    }
+
+    async fn run(&self, connections: &Connections, plan: Plan) -> Result<Vec<Row>, StoreError> {
+        let params: Vec<&(dyn ToSql + Sync)> = self.params.iter().map(|param| &**param as _).collect();
+        connections.read_with(&self.sql, &params, plan).await
+    }
+
     /// Adds a condition; `?` stands for the parameter, each time it occurs.
     fn and(&mut self, condition: &str, param: impl ToSql + Sync + Send + 'static) {
-        self.params.push(Box::new(param));
-        let number = format!("${}", self.params.len());
+        let number = self.bind(param);
         self.sql.push_str(" AND ");
         self.sql.push_str(&condition.replace('?', &number));
     }
@@ -101,20 +119,11 @@ pub(crate) async fn query(
     now: Timestamp,
 ) -> Result<Paged, StoreError> {
     let after = page.after.as_ref().map(|token| position_of(query, token)).transpose()?;
-    let texts = [query.partition.as_ref().map(PartitionKey::as_str), query.id_prefix.as_deref()];
-    let texts = texts.into_iter().chain([query.resource_type.as_deref()]).flatten();
-    let values = query.filters.iter().flat_map(|filter| match filter {
-        Filter::Eq(_, value) | Filter::EqIgnoreCase(_, value) => std::slice::from_ref(value),
-        // A value of a set that cannot be is no reason to find nothing; see below.
-        Filter::In(..) | Filter::Absent(_) => &[],
-    });
-    if texts.chain(values.map(String::as_str)).any(has_nul) {
+    if names_nothing(query) {
         return Ok(Paged { items: Vec::new(), next: None });
     }
     let size = page.size.max(1);
-    let statement = statement(query, after, now, size)?;
-    let params: Vec<&(dyn ToSql + Sync)> = statement.params.iter().map(|param| &**param as _).collect();
-    let rows = connections.read(&statement.sql, &params).await?;
+    let rows = page_statement(query, after, now, size)?.run(connections, plan_of(query)).await?;
     let mut items = Vec::with_capacity(rows.len().min(size));
     for row in rows.iter().take(size) {
         items.extend(document(row, query.container)?);
@@ -130,14 +139,66 @@ pub(crate) async fn query(
     Ok(Paged { items, next })
 }
 
-fn statement(
+/// Runs a query and returns a part of it, sorted.
+pub(crate) async fn slice(
+    connections: &Connections,
     query: &Query,
-    after: Option<Position>,
+    slice: &Slice,
     now: Timestamp,
-    size: usize,
-) -> Result<Statement, StoreError> {
+) -> Result<Vec<Document>, StoreError> {
+    if names_nothing(query) || slice.size == 0 {
+        return Ok(Vec::new());
+    }
+    let mut statement = statement(COLUMNS, query, !slice.order.is_empty(), now);
+    statement.add(" ORDER BY ");
+    condition::sort_keys(&mut statement, &slice.order);
+    let size = statement.bind(i64::try_from(slice.size).unwrap_or(i64::MAX));
+    let skip = statement.bind(i64::try_from(slice.skip).unwrap_or(i64::MAX));
+    let ties = if slice.oldest_first { "d.k" } else { "d.resource_folded, d.k" };
+    statement.add(&format!("{ties} LIMIT {size} OFFSET {skip}"));
+    let rows = statement.run(connections, Plan::Forget).await?;
+    let documents = rows.iter().map(|row| document(row, query.container));
+    documents.filter_map(Result::transpose).collect()
+}
+
+/// Counts what a query finds.
+pub(crate) async fn count(
+    connections: &Connections,
+    query: &Query,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    if names_nothing(query) {
+        return Ok(0);
+    }
+    let rows = statement("count(*)", query, false, now).run(connections, plan_of(query)).await?;
+    let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(corrupt)?;
+    Ok(count as u64)
+}
+
+/// Whether the query names something that cannot be stored. A condition cannot.
+fn names_nothing(query: &Query) -> bool {
+    let texts = [query.partition.as_ref().map(PartitionKey::as_str), query.id_prefix.as_deref()];
+    let texts = texts.into_iter().chain([query.resource_type.as_deref()]).flatten();
+    let values = query.filters.iter().flat_map(|filter| match filter {
+        Filter::Eq(_, value) | Filter::EqIgnoreCase(_, value) => std::slice::from_ref(value),
+        // A value of a set that cannot be is no reason to find nothing; see below.
+        Filter::In(..) | Filter::Absent(_) => &[],
+    });
+    texts.chain(values.map(String::as_str)).any(has_nul)
+}
+
+fn plan_of(query: &Query) -> Plan {
+    if query.condition.is_some() { Plan::Forget } else { Plan::Keep }
+}
+
+/// `OFFSET 0` keeps the body from being read anew for every member that is looked at.
+const AS_VALUE: &str = " CROSS JOIN LATERAL (SELECT store_json(d.body) AS j OFFSET 0) b";
+
+/// What a query finds, without order or limit. `value` asks for the body as `b.j` even without a condition.
+fn statement(columns: &str, query: &Query, value: bool, now: Timestamp) -> Statement {
+    let value = if value || query.condition.is_some() { AS_VALUE } else { "" };
     let sql = format!(
-        "SELECT {COLUMNS}, d.resource_folded, d.k FROM store_document d WHERE NOT d.deleted AND d.resource_folded <> ''"
+        "SELECT {columns} FROM store_document d{value} WHERE NOT d.deleted AND d.resource_folded <> ''"
     );
     let mut statement = Statement { sql, params: Vec::new() };
     statement.and("d.container = ?", query.container.name());
@@ -155,31 +216,65 @@ fn statement(
         statement.and("d.resource_folded >= ?", prefix);
     }
     for filter in &query.filters {
-        condition(&mut statement, filter);
+        filtered(&mut statement, filter);
     }
+    if let Some(condition) = &query.condition {
+        ruled_in(&mut statement, condition);
+        statement.add(" AND b.j IS NOT NULL AND ");
+        condition::expression(&mut statement, condition.expr());
+    }
+    statement
+}
+
+/// What can be told without reading the body as a value: by the digest in the row, or where there is none by the body's
+/// text. One `CASE`, since the planner would put the text first: it does not count what fetching it costs.
+fn ruled_in(statement: &mut Statement, condition: &Condition) {
+    let places = marked_by(condition);
+    let needles: Vec<String> = needles(condition).into_iter().map(str::to_owned).collect();
+    if places.is_empty() && needles.is_empty() {
+        return;
+    }
+    statement.add(" AND CASE WHEN d.marks IS NULL THEN true");
+    for needle in needles {
+        let needle = statement.bind(needle);
+        statement
+            .add(&format!(" AND (strpos(d.body, {needle}::text) > 0 OR strpos(d.body, '{ESCAPE}') > 0)"));
+    }
+    statement.add(" ELSE true");
+    for place in places {
+        statement.add(&format!(" AND get_bit(d.marks, {place} & (octet_length(d.marks) * 8 - 1)) = 1"));
+    }
+    statement.add(" END");
+}
+
+fn page_statement(
+    query: &Query,
+    after: Option<Position>,
+    now: Timestamp,
+    size: usize,
+) -> Result<Statement, StoreError> {
+    let columns = format!("{COLUMNS}, d.resource_folded, d.k");
+    let mut statement = statement(&columns, query, false, now);
     if let Some(position) = after {
         let tie: i64 = position.tie.parse().map_err(|_| StoreError::BadToken)?;
         // Two conditions say what a row comparison says; with one parameter each they fit the builder, and the
         // first is what the index needs.
         statement.and("d.resource_folded >= ?", position.resource_id.clone());
-        statement.params.push(Box::new(tie));
-        let tie = statement.params.len();
-        statement.and(&format!("(d.resource_folded > ? OR d.k > ${tie})"), position.resource_id);
+        let tie = statement.bind(tie);
+        statement.and(&format!("(d.resource_folded > ? OR d.k > {tie})"), position.resource_id);
     }
-    statement.params.push(Box::new(size as i64 + 1));
-    let limit = statement.params.len();
-    let ordered = format!(" ORDER BY d.resource_folded, d.k LIMIT ${limit}");
-    statement.sql.push_str(&ordered);
+    let limit = statement.bind(size as i64 + 1);
+    statement.add(&format!(" ORDER BY d.resource_folded, d.k LIMIT {limit}"));
     Ok(statement)
 }
 
 /// A condition on the body. The path is bound like any value. `json` (not `jsonb`) leaves the rest of the body alone,
 /// whatever it holds.
-fn condition(statement: &mut Statement, filter: &Filter) {
+fn filtered(statement: &mut Statement, filter: &Filter) {
     let (Filter::Eq(path, _) | Filter::EqIgnoreCase(path, _) | Filter::In(path, _) | Filter::Absent(path)) =
         filter;
-    statement.params.push(Box::new(path.split('.').map(str::to_owned).collect::<Vec<String>>()));
-    let path = format!("${}::text[]", statement.params.len());
+    let names = statement.bind(path.split('.').map(str::to_owned).collect::<Vec<String>>());
+    let path = format!("{names}::text[]");
     let is = |kind: &str| format!("json_typeof(d.body::json #> {path}) = '{kind}'");
     let text = format!("(d.body::json #>> {path})");
     // `CASE` keeps the order: the text is only taken from what is known to be a string.
@@ -200,7 +295,7 @@ fn condition(statement: &mut Statement, filter: &Filter) {
         }
         Filter::Absent(_) => {
             let sql = format!(" AND coalesce({}, true)", is("null"));
-            statement.sql.push_str(&sql);
+            statement.add(&sql);
         }
     }
 }

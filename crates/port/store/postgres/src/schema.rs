@@ -7,7 +7,11 @@ use crate::pool::settings;
 use crate::{OpenError, PostgresOptions};
 
 /// Every change of the schema ever made, in order. Never edited, only added to.
-const MIGRATIONS: &[&str] = &[include_str!("schema/0001_documents.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/0001_documents.sql"),
+    include_str!("schema/0002_conditions.sql"),
+    include_str!("schema/0003_marks.sql"),
+];
 
 /// Whether the feed's places lie in this server's future: transaction ids start over when a dump is restored into a
 /// new server, and new changes would then hide behind old ones.

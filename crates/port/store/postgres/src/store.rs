@@ -7,7 +7,7 @@ use aro_base::{SharedClock, Timestamp, chain};
 use aro_store::adapter::Signals;
 use aro_store::{
     Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
-    StoreError, Written,
+    Slice, StoreError, Written,
 };
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -151,6 +151,14 @@ impl DocumentStore for PostgresStore {
 
     async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError> {
         read::query(&self.connections, query, &page, self.clock.now()).await
+    }
+
+    async fn slice(&self, query: &Query, slice: &Slice) -> Result<Vec<Document>, StoreError> {
+        read::slice(&self.connections, query, slice, self.clock.now()).await
+    }
+
+    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        read::count(&self.connections, query, self.clock.now()).await
     }
 
     async fn changes(

@@ -1,7 +1,7 @@
 //! One batch as one call of `store_write`.
 
 use aro_base::Timestamp;
-use aro_store::adapter::{etag_of, etag_parts, fold};
+use aro_store::adapter::{etag_of, etag_parts, fold, marks};
 use aro_store::{Batch, DocKey, NewDocument, Op, StoreError, Written};
 
 use crate::error::corrupt;
@@ -9,7 +9,7 @@ use crate::pool::Connections;
 use crate::read::timestamp;
 
 const WRITE: &str = "SELECT at, conflict, version, modified
-    FROM store_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+    FROM store_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
 /// The operations as parallel arrays.
 #[derive(Default)]
@@ -24,6 +24,7 @@ struct Columns<'a> {
     resource_id: Vec<Option<&'a str>>,
     expires: Vec<Option<i64>>,
     body: Vec<Option<&'a str>>,
+    marks: Vec<Option<Vec<u8>>>,
 }
 
 impl<'a> Columns<'a> {
@@ -47,6 +48,9 @@ impl<'a> Columns<'a> {
         self.resource_id.push(new.map(|new| new.resource_id.as_str()));
         self.expires.push(new.and_then(|new| expiry(new, now)));
         self.body.push(new.map(|new| new.body.get()));
+        // What no query finds needs none.
+        let queried = new.filter(|new| !new.resource_id.is_empty());
+        self.marks.push(queried.and_then(|new| marks(new.body.get())));
     }
 }
 
@@ -83,6 +87,7 @@ pub(crate) async fn write(
                 &columns.resource_id,
                 &columns.expires,
                 &columns.body,
+                &columns.marks,
             ],
         )
         .await?;

@@ -5,12 +5,13 @@
 
 use aro_base::Timestamp;
 use aro_store::adapter::{Seen, etag_of, fold, precondition};
-use aro_store::{Batch, DocKey, Document, NewDocument, Op, StoreError, Written};
+use aro_store::{Batch, Change, DocKey, Document, NewDocument, Op, StoreError, Written};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::effects::Effects;
 use crate::error::store_error;
 use crate::names::{ContainerRow, Names};
+use crate::tail::Told;
 
 /// When the transaction happens and what depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +54,7 @@ pub(crate) fn apply(
         let mut writer = BatchWriter { connection, names, container, partition, moment };
         let mut written = Vec::with_capacity(batch.len());
         for (op, row) in batch.ops().iter().zip(rows) {
-            let (result, effect) = writer.write(&batch, op, row)?;
-            written.push(result);
-            effects.documents.extend(effect);
+            written.push(writer.write(&batch, op, row, effects)?);
         }
         let seq = writer.container.seq;
         names.advance(batch.container(), seq);
@@ -111,29 +110,55 @@ struct BatchWriter<'a> {
     moment: Moment,
 }
 
-type Effect = Option<(DocKey, Option<Document>)>;
-
 impl BatchWriter<'_> {
-    fn write(&mut self, batch: &Batch, op: &Op, row: Option<Row>) -> rusqlite::Result<(Written, Effect)> {
+    fn write(
+        &mut self,
+        batch: &Batch,
+        op: &Op,
+        row: Option<Row>,
+        effects: &mut Effects,
+    ) -> rusqlite::Result<Written> {
         match op {
             Op::Create(new) | Op::Replace(new, _) => {
                 let document = self.upsert(key(batch, op), new, row)?;
                 let written = Written { etag: document.etag.clone(), version: document.version };
-                Ok((written, Some((document.key.clone(), Some(document)))))
+                effects.changes.push(self.told(batch, Change::Upsert(document.clone())));
+                effects.documents.push((document.key.clone(), Some(document)));
+                Ok(written)
             }
             Op::Delete(..) => {
                 let version = self.next_version(row.as_ref());
+                let key = key(batch, op);
                 if let Some(row) = row {
+                    let (resource_type, resource_id) = self.names_of(row.k)?;
                     self.bury(row.k, version)?;
+                    let key = key.clone();
+                    let change = Change::Delete { key, resource_type, resource_id, version };
+                    effects.changes.push(self.told(batch, change));
                 }
-                let etag = etag_of(version, self.moment.now);
-                Ok((Written { etag, version }, Some((key(batch, op), None))))
+                effects.documents.push((key, None));
+                Ok(Written { etag: etag_of(version, self.moment.now), version })
             }
             Op::Check(_, etag) => {
                 let version = row.map_or(0, |row| row.seen.version);
-                Ok((Written { etag: etag.clone(), version }, None))
+                Ok(Written { etag: etag.clone(), version })
             }
         }
+    }
+
+    /// What was just written, under the number it got.
+    fn told(&self, batch: &Batch, change: Change) -> Told {
+        Told { container: batch.container(), seq: self.container.seq, change }
+    }
+
+    /// The type and the resource id of a row, as written.
+    fn names_of(&self, k: i64) -> rusqlite::Result<(String, String)> {
+        self.connection
+            .prepare_cached(
+                "SELECT coalesce(d.kind_written, t.written), coalesce(d.resource_id, d.resource_folded)
+                 FROM document d CROSS JOIN kind t ON t.id = d.kind WHERE d.k = ?1",
+            )?
+            .query_row([k], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     fn next_version(&self, row: Option<&Row>) -> u64 {

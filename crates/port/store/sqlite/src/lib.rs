@@ -28,9 +28,12 @@ mod options;
 mod read;
 mod readers;
 mod schema;
+mod sieve;
+mod slices;
 mod stats;
 mod store;
 mod sweep;
+mod tail;
 mod writer;
 
 pub use error::OpenError;

@@ -10,7 +10,7 @@ use crate::OpenError;
 /// file never blocks a start.
 #[derive(Debug)]
 pub(crate) struct DirLock {
-    _file: File,
+    file: File,
 }
 
 impl DirLock {
@@ -38,7 +38,15 @@ impl DirLock {
         file.set_len(0).map_err(failed)?;
         file.rewind().map_err(failed)?;
         writeln!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for DirLock {
+    /// Not by closing the file alone: a child that is being started has a copy of it until it becomes another program, and
+    /// the lock would last as long.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
@@ -54,7 +62,10 @@ mod tests {
         assert!(
             matches!(&refused, OpenError::Locked { holder, .. } if *holder == std::process::id().to_string())
         );
+        // As a child has it that was forked while the directory was held.
+        let copy = first.file.try_clone().unwrap();
         drop(first);
         DirLock::take(dir.path()).unwrap();
+        drop(copy);
     }
 }

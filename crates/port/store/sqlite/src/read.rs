@@ -2,7 +2,7 @@
 //! looked up before it never change.
 
 use aro_base::Timestamp;
-use aro_store::adapter::{Place, Position, etag_of, fold, matches, position_of, prefix_end, token_for};
+use aro_store::adapter::{Place, Position, etag_of, fold, position_of, prefix_end, token_for};
 use aro_store::{
     Change, ChangePage, Container, Cursor, DocId, DocKey, Document, Page, Paged, PartitionKey, Query, Raw,
     StoreError,
@@ -12,9 +12,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 
 use crate::apply::timestamp;
 use crate::error::store_error;
+use crate::sieve::Sieve;
 
 /// The columns that make a document; the order is that of [`Columns`].
-const COLUMNS: &str =
+pub(crate) const COLUMNS: &str =
     "d.k, p.name, d.id, coalesce(d.kind_written, t.written), d.resource_folded, d.resource_id,
     d.version, d.modified, d.expires, d.deleted, d.seq, d.body";
 
@@ -41,7 +42,7 @@ pub(crate) fn get(
     Ok(found.and_then(|columns| columns.document))
 }
 
-struct Columns {
+pub(crate) struct Columns {
     k: i64,
     resource_folded: String,
     seq: i64,
@@ -50,10 +51,10 @@ struct Columns {
     resource_id: String,
     version: u64,
     /// `None` is a tombstone.
-    document: Option<Document>,
+    pub(crate) document: Option<Document>,
 }
 
-fn columns(row: &Row<'_>, container: Container) -> rusqlite::Result<Columns> {
+pub(crate) fn columns(row: &Row<'_>, container: Container) -> rusqlite::Result<Columns> {
     let text = |at: usize| row.get_ref(at).and_then(|value| value.as_str().map_err(Into::into));
     let key = DocKey { container, partition: PartitionKey::new(text(1)?), id: DocId::new(text(2)?) };
     let resource_type: String = row.get(3)?;
@@ -103,15 +104,17 @@ pub(crate) fn query(
         return Ok(Paged { items: Vec::new(), next: None });
     };
     let size = page.size.max(1);
+    let sieve = Sieve::new(query);
     let mut items: Vec<Document> = Vec::new();
     let mut last = None;
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = statement.query(params_from_iter(values)).map_err(store_error)?;
     while let Some(row) = rows.next().map_err(store_error)? {
-        let found = columns(row, query.container).map_err(store_error)?;
-        let Some(document) = found.document.filter(|document| matches(&query.filters, &document.body)) else {
+        if !sieve.passes(body(row)?) {
             continue;
-        };
+        }
+        let found = columns(row, query.container).map_err(store_error)?;
+        let Some(document) = found.document else { continue };
         if items.len() == size {
             return Ok(Paged { items, next: last.map(|position| token_for(query, &position)) });
         }
@@ -121,8 +124,13 @@ pub(crate) fn query(
     Ok(Paged { items, next: None })
 }
 
+/// The body of a row of [`COLUMNS`].
+pub(crate) fn body<'r>(row: &'r Row<'_>) -> Result<&'r str, StoreError> {
+    row.get_ref(11).and_then(|value| Ok(value.as_str()?)).map_err(store_error)
+}
+
 /// Builds the statement; `None` when a name in the query has never been written.
-fn statement(
+pub(crate) fn statement(
     connection: &Connection,
     query: &Query,
     after: Option<Position>,

@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_store::adapter::Signals;
+use aro_store::adapter::{Place, Signals};
 use aro_store::{
     Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
-    StoreError, Written,
+    Slice, StoreError, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
@@ -20,8 +20,9 @@ use crate::lock::DirLock;
 use crate::names::Names;
 use crate::readers::Readers;
 use crate::stats::{Counters, StoreStats};
+use crate::tail::Tail;
 use crate::writer::{Job, Shared, Writer};
-use crate::{OpenError, SqliteOptions, read, schema};
+use crate::{OpenError, SqliteOptions, read, schema, slices};
 
 /// Wake-ups are never lost here; looking now and then keeps consumers honest about spurious ones.
 const NOW_AND_THEN: Duration = Duration::from_secs(30);
@@ -48,6 +49,7 @@ impl SqliteStore {
         let life: String = connection.query_row("SELECT id FROM life", [], |row| row.get(0))?;
         let shared = Arc::new(Shared {
             cache: Cache::new(options.cache_bytes),
+            tail: Tail::default(),
             signals: Signals::new(NOW_AND_THEN),
             counters: Counters::default(),
             checkpoints: Arc::default(),
@@ -156,13 +158,32 @@ impl DocumentStore for SqliteStore {
         self.readers.run(move |connection| read::query(connection, &query, &page, now)).await
     }
 
+    async fn slice(&self, query: &Query, slice: &Slice) -> Result<Vec<Document>, StoreError> {
+        let (query, slice, now) = (query.clone(), slice.clone(), self.clock.now());
+        self.readers.run(move |connection| slices::slice(connection, &query, &slice, now)).await
+    }
+
+    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        let (query, now) = (query.clone(), self.clock.now());
+        self.readers.run(move |connection| slices::count(connection, &query, now)).await
+    }
+
     async fn changes(
         &self,
         container: Container,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        let (after, life, now) = (after.cloned(), Arc::clone(&self.life), self.clock.now());
+        let now = self.clock.now();
+        if let Some(cursor) = after {
+            let place = Place::read(cursor, &self.life, container)?;
+            if let Some(page) = self.shared.tail.after(container, place, limit, now) {
+                // Waits for nothing, as a hit of the cache does.
+                tokio::task::coop::consume_budget().await;
+                return Ok(page.told(cursor, &self.life, container));
+            }
+        }
+        let (after, life) = (after.cloned(), Arc::clone(&self.life));
         self.readers
             .run(move |connection| read::changes(connection, container, after.as_ref(), limit, &life, now))
             .await

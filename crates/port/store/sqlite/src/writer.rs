@@ -21,6 +21,7 @@ use crate::lock::DirLock;
 use crate::names::Names;
 use crate::stats::Counters;
 use crate::sweep::sweep;
+use crate::tail::Tail;
 use crate::{OpenError, SqliteOptions};
 
 /// What the writer is asked to do.
@@ -36,6 +37,7 @@ pub(crate) enum Job {
 /// What the writer shares with the rest of the store.
 pub(crate) struct Shared {
     pub(crate) cache: Cache,
+    pub(crate) tail: Tail,
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
     pub(crate) checkpoints: Arc<Checkpoints>,
@@ -122,6 +124,7 @@ impl Writer {
                 Counters::add(&counters.conflicts, effects.conflicts);
                 self.shared.checkpoints.committed();
                 self.shared.cache.commit(effects.documents);
+                self.shared.tail.add(effects.changes);
                 for container in effects.containers {
                     self.shared.signals.wake(container.name());
                 }
@@ -209,6 +212,7 @@ impl Writer {
                 // The floor of versions may have risen; it is read again with the next write.
                 if swept > 0 {
                     self.names = Names::default();
+                    self.shared.tail.clear();
                     Counters::add(&self.shared.counters.swept, swept as u64);
                 }
                 Ok(swept)

@@ -19,20 +19,24 @@ fn meets(filter: &Filter, body: &str) -> bool {
             string_at(body, path).is_some_and(|found| found.eq_ignore_ascii_case(value))
         }
         Filter::In(path, values) => string_at(body, path).is_some_and(|found| values.contains(&found)),
-        Filter::Absent(path) => at(body, path).is_none_or(|found| found.get() == "null"),
+        Filter::Absent(path) => at(body, path).is_none_or(|found| found == "null"),
     }
 }
 
 fn string_at(body: &str, path: &str) -> Option<String> {
-    serde_json::from_str(at(body, path)?.get()).ok()
+    serde_json::from_str(at(body, path)?).ok()
 }
 
-/// The member at a dotted path. Anything that is not an object on the way means there is none.
-fn at<'a>(body: &'a str, path: &str) -> Option<&'a RawValue> {
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let mut reader = serde_json::Deserializer::from_str(body);
-    let found = reader.deserialize_map(Member(name)).ok()??;
-    rest.map_or(Some(found), |rest| at(found.get(), rest))
+fn at<'a>(body: &'a str, path: &str) -> Option<&'a str> {
+    descend(body, path.split('.'))
+}
+
+/// The JSON text of the member that these names lead to. Anything that is not an object on the way means there is none.
+pub(super) fn descend<'a, 'n>(body: &'a str, names: impl IntoIterator<Item = &'n str>) -> Option<&'a str> {
+    names.into_iter().try_fold(body, |body, name| {
+        let mut reader = serde_json::Deserializer::from_str(body);
+        reader.deserialize_map(Member(name)).ok()?.map(RawValue::get)
+    })
 }
 
 /// Finds one member of an object. The last one wins when a name comes twice, as everywhere in JSON practice.

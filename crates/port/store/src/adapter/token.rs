@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::fold;
-use crate::{Filter, PageToken, Query, StoreError};
+use crate::{Expr, Filter, Literal, PageToken, Path, Query, Relation, StoreError};
 
 /// The place of the last document of a page. The next page starts behind it, whether or not it still exists, so
 /// inserts and deletes elsewhere never repeat or skip a document.
@@ -52,6 +52,9 @@ fn seal(query: &Query, position: &Position) -> u64 {
             Filter::Absent(path) => sum.add("absent").add(path),
         };
     }
+    if let Some(condition) = &query.condition {
+        sum.add("where").add_expr(condition.expr());
+    }
     sum.add(&position.tie).add(&position.resource_id).0
 }
 
@@ -72,6 +75,67 @@ impl Sum {
             None => self.add("none"),
         };
     }
+
+    fn add_expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::And(parts) => self.add_parts("and", parts),
+            Expr::Or(parts) => self.add_parts("or", parts),
+            Expr::Not(part) => self.add("not").add_expr(part),
+            Expr::Compare(path, relation, literal) => {
+                let relation = match relation {
+                    Relation::Eq => "=",
+                    Relation::Ne => "<>",
+                    Relation::Lt => "<",
+                    Relation::Le => "<=",
+                    Relation::Gt => ">",
+                    Relation::Ge => ">=",
+                };
+                self.add(relation).add_path(path).add_literal(literal);
+            }
+            Expr::Like { path, pattern, ignore_case } => {
+                self.add(if *ignore_case { "ilike" } else { "like" }).add_path(path).add(pattern);
+            }
+            Expr::In(path, literals) => {
+                self.add("in").add_path(path).add_count(literals.len());
+                for literal in literals {
+                    self.add_literal(literal);
+                }
+            }
+            Expr::Between(path, low, high) => {
+                self.add("between").add_path(path).add_literal(low).add_literal(high);
+            }
+            Expr::IsNull(path) => {
+                self.add("null").add_path(path);
+            }
+            Expr::Contains(path, value) => {
+                self.add("contains").add_path(path).add(&value.to_string());
+            }
+        }
+    }
+
+    fn add_parts(&mut self, connective: &str, parts: &[Expr]) {
+        self.add(connective).add_count(parts.len());
+        for part in parts {
+            self.add_expr(part);
+        }
+    }
+
+    fn add_path(&mut self, path: &Path) -> &mut Self {
+        path.names().iter().fold(self.add_count(path.names().len()), |sum, name| sum.add(name))
+    }
+
+    fn add_literal(&mut self, literal: &Literal) -> &mut Self {
+        match literal {
+            Literal::Text(text) => self.add("text").add(text),
+            Literal::Number(number) => self.add("number").add(&number.to_string()),
+            Literal::Bool(boolean) => self.add(if *boolean { "true" } else { "false" }),
+            Literal::Null => self.add("null"),
+        }
+    }
+
+    fn add_count(&mut self, count: usize) -> &mut Self {
+        self.add(&count.to_string())
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +153,9 @@ mod tests {
         assert_eq!(position_of(&query, &token).expect("its own"), position);
         assert!(position_of(&Query::all(CONTAINER).of_type("a/B"), &token).is_ok(), "types have no case");
         assert!(matches!(position_of(&Query::all(CONTAINER), &token), Err(StoreError::BadToken)));
+        let searched = query.clone().matching(Expr::is(Path::member("name"), "x").check().expect("small"));
+        assert!(position_of(&searched, &token_for(&searched, &position)).is_ok());
+        assert!(matches!(position_of(&searched, &token), Err(StoreError::BadToken)), "another search");
         assert!(matches!(position_of(&query, &PageToken::new("?!")), Err(StoreError::BadToken)));
         let cut = PageToken::new(&token.as_str()[..token.as_str().len() - 2]);
         assert!(matches!(position_of(&query, &cut), Err(StoreError::BadToken)));

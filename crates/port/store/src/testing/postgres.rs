@@ -122,6 +122,12 @@ impl TestPostgres {
         Ok(format!("host={socket} user=aro dbname=postgres options='-c search_path={schema}'"))
     }
 
+    /// The directory of its socket, for clients that are told host (this), port (5432), user (`aro`) and database
+    /// (`postgres`) apart.
+    pub fn socket(&self) -> &Path {
+        &self.directory
+    }
+
     /// Runs a statement as the owner of everything and returns its output.
     pub fn sql(&self, statement: &str) -> Result<String, LaunchError> {
         let mut psql = Command::new(self.bin.join("psql"));
