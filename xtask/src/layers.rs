@@ -20,7 +20,7 @@ pub struct Dependency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
     Base,
-    /// Kubernetes' own algorithms: words for other pure crates, as base is.
+    /// Kubernetes' own algorithms, and our custom resources as types: words for other pure crates, as base is.
     Machinery,
     Core,
     Kit,
@@ -42,7 +42,7 @@ impl Layer {
         let parts: Vec<&str> = path.split('/').collect();
         Some(match parts.as_slice() {
             ["crates", "core", "base"] => Self::Base,
-            ["crates", "core", "machinery"] => Self::Machinery,
+            ["crates", "core", "machinery" | "crds"] => Self::Machinery,
             ["crates", "core", _] => Self::Core,
             ["crates", "kit", _] => Self::Kit,
             ["crates", "port", _] => Self::Port,

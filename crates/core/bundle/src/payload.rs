@@ -1,0 +1,89 @@
+//! What events carry: a bundle's manifests, and how they are.
+
+use aro_crds::work::v1::{
+    DeleteOption, ManifestCondition, ManifestConfigOption, ManifestWorkExecutor, ManifestWorkStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What is wanted on the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestBundle {
+    /// The objects, in the order in which they are applied.
+    #[serde(default, deserialize_with = "or_default")]
+    pub manifests: Vec<Value>,
+    /// What becomes of them when the bundle goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_option: Option<DeleteOption>,
+    /// How single objects are treated, and what is reported of them.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub manifest_configs: Vec<ManifestConfigOption>,
+    /// On whose behalf they are applied. The wire spells it so.
+    #[serde(rename = "executer", default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<ManifestWorkExecutor>,
+}
+
+/// How a bundle is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundleStatus {
+    /// What was wanted; only on the way to a source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_bundle: Option<Box<RawValue>>,
+    /// The bundle as a whole.
+    #[serde(default, deserialize_with = "or_default")]
+    pub conditions: Vec<Condition>,
+    /// Its objects.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub resource_status: Vec<ManifestCondition>,
+}
+
+impl BundleStatus {
+    /// Whether it says that everything is gone.
+    pub fn is_deleted(&self) -> bool {
+        let deleted = crate::condition::DELETED;
+        self.conditions.iter().any(|one| one.type_ == deleted && one.status == "True")
+    }
+}
+
+impl From<ManifestWorkStatus> for BundleStatus {
+    fn from(status: ManifestWorkStatus) -> Self {
+        Self {
+            manifest_bundle: None,
+            conditions: status.conditions,
+            resource_status: status.resource_status.manifests,
+        }
+    }
+}
+
+/// Go writes lists that were never made as `null`.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_go_never_made_are_empty() {
+        let status: BundleStatus = serde_json::from_str(r#"{"conditions":null}"#).unwrap();
+        assert!(status.conditions.is_empty() && status.resource_status.is_empty());
+        let bundle: ManifestBundle =
+            serde_json::from_str(r#"{"manifests":null,"manifestConfigs":null}"#).unwrap();
+        assert_eq!(bundle, ManifestBundle::default());
+    }
+
+    #[test]
+    fn the_executor_keeps_the_spelling_of_the_wire() {
+        let text = r#"{"manifests":[],"executer":{"subject":{"type":"ServiceAccount","serviceAccount":{"namespace":"a","name":"b"}}}}"#;
+        let bundle: ManifestBundle = serde_json::from_str(text).unwrap();
+        assert!(bundle.executor.is_some());
+        assert_eq!(serde_json::to_string(&bundle).unwrap(), text);
+    }
+}

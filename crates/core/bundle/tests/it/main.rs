@@ -1,0 +1,4 @@
+//! Integration tests.
+
+mod published;
+mod round_trip;

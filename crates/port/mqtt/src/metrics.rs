@@ -1,0 +1,50 @@
+//! What a link counts.
+
+use aro_runtime::Metrics;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+
+/// The numbers of one link.
+#[derive(Debug, Clone, Default)]
+pub struct LinkMetrics {
+    pub connected: Gauge,
+    pub connects: Counter,
+    pub published: Counter,
+    pub publish_failures: Counter,
+    pub received: Counter,
+    pub dropped: Counter,
+    pub refused_subscriptions: Counter,
+}
+
+impl LinkMetrics {
+    /// Registers them.
+    pub fn new(metrics: &Metrics) -> Self {
+        let own = Self::default();
+        metrics.register(|registry| {
+            registry.register("mqtt_link_connected", "Whether the link is up", own.connected.clone());
+            registry.register("mqtt_link_connects", "How often the link came up", own.connects.clone());
+            registry.register(
+                "mqtt_link_published",
+                "Messages the broker acknowledged",
+                own.published.clone(),
+            );
+            registry.register(
+                "mqtt_link_publish_failures",
+                "Messages that were refused, too large, or unacknowledged when the link was lost",
+                own.publish_failures.clone(),
+            );
+            registry.register("mqtt_link_received", "Messages received", own.received.clone());
+            registry.register(
+                "mqtt_link_dropped",
+                "Messages that cannot be read, and those of quality 0 that nobody had room for",
+                own.dropped.clone(),
+            );
+            registry.register(
+                "mqtt_link_refused_subscriptions",
+                "Subscriptions the broker refused",
+                own.refused_subscriptions.clone(),
+            );
+        });
+        own
+    }
+}

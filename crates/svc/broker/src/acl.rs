@@ -1,0 +1,119 @@
+//! Who may publish and read what.
+//!
+//! A server (by configuration) talks to all consumers of its source; everybody else is the consumer of its own name, and
+//! sees nothing but its own two topics. So one management cluster can neither read another's secrets nor report for it.
+//! Which topics those are is said in one place, [`Topics`].
+
+use std::collections::BTreeSet;
+
+use aro_bundle::Topics;
+
+use crate::topics::{Filter, is_name};
+
+/// The rules of one source.
+#[derive(Debug, Clone)]
+pub struct Acl {
+    topics: Topics,
+    servers: BTreeSet<String>,
+}
+
+impl Acl {
+    /// The rules for a source and the identities of its servers.
+    pub fn new(source: &str, servers: impl IntoIterator<Item = String>) -> Self {
+        Self { topics: Topics::of_source(source), servers: servers.into_iter().collect() }
+    }
+
+    /// Whether somebody of this name can be anybody here. A name with a wildcard in it would be everybody.
+    pub fn knows(&self, identity: &str) -> bool {
+        is_name(identity)
+    }
+
+    /// Whether it is a server.
+    pub fn is_server(&self, identity: &str) -> bool {
+        self.servers.contains(identity)
+    }
+
+    /// Whether it may publish to this topic.
+    pub fn may_publish(&self, identity: &str, topic: &str) -> bool {
+        if self.is_server(identity) {
+            return self.topics.listener(topic).is_some();
+        }
+        self.topics.speaker(topic) == Some(identity)
+    }
+
+    /// Whether it may subscribe to this filter. Only servers share: every share is looked at for every message, and a
+    /// consumer could make as many as it can think of names.
+    pub fn may_subscribe(&self, identity: &str, filter: &Filter) -> bool {
+        let path = filter.path();
+        if self.is_server(identity) {
+            return path == self.topics.from_agents(None) || self.topics.speaker(path).is_some();
+        }
+        filter.share().is_none() && self.topics.listener(path) == Some(identity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acl() -> Acl {
+        Acl::new("maestro", ["maestro".to_owned()])
+    }
+
+    #[test]
+    fn publishing_is_allowed_to_ones_own_side_only() {
+        for (identity, topic, allowed) in [
+            ("maestro", "sources/maestro/consumers/c1/sourceevents", true),
+            ("maestro", "sources/maestro/sourcebroadcast", false),
+            ("maestro", "sources/maestro/consumers/+/sourceevents", false),
+            ("maestro", "sources/maestro/consumers/c1/agentevents", false),
+            ("maestro", "sources/other/consumers/c1/sourceevents", false),
+            ("maestro", "sources/maestro/consumers//sourceevents", false),
+            ("c1", "sources/maestro/consumers/c1/agentevents", true),
+            ("c1", "sources/maestro/consumers/c2/agentevents", false),
+            ("c1", "sources/maestro/consumers/c1/sourceevents", false),
+            ("c1", "sources/maestro/sourcebroadcast", false),
+            ("c1", "consumers/c1/agentbroadcast", false),
+            ("c1", "anything", false),
+            ("", "sources/maestro/consumers//agentevents", false),
+        ] {
+            assert_eq!(acl().may_publish(identity, topic), allowed, "{identity} to {topic}");
+        }
+    }
+
+    #[test]
+    fn reading_is_allowed_from_ones_own_side_only() {
+        for (identity, filter, allowed) in [
+            ("maestro", "sources/maestro/consumers/+/agentevents", true),
+            ("maestro", "$share/statussubscribers/sources/maestro/consumers/+/agentevents", true),
+            ("maestro", "sources/maestro/consumers/c1/agentevents", true),
+            ("maestro", "sources/+/consumers/+/agentevents", false),
+            ("maestro", "consumers/+/agentbroadcast", false),
+            ("maestro", "sources/maestro/consumers/+/sourceevents", false),
+            ("maestro", "#", false),
+            ("c1", "sources/maestro/consumers/c1/sourceevents", true),
+            ("c1", "$share/g/sources/maestro/consumers/c1/sourceevents", false),
+            ("c1", "sources/maestro/consumers/+/sourceevents", false),
+            ("c1", "sources/maestro/consumers/c2/sourceevents", false),
+            ("c1", "sources/+/consumers/c1/sourceevents", false),
+            ("c1", "sources/maestro/consumers/c1/+", false),
+            ("c1", "sources/maestro/#", false),
+            ("c1", "$share/g/sources/maestro/consumers/+/agentevents", false),
+        ] {
+            let parsed = Filter::parse(filter).unwrap();
+            assert_eq!(acl().may_subscribe(identity, &parsed), allowed, "{identity} to {filter}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_a_pattern_is_nobody() {
+        let acl = acl();
+        for identity in ["+", "#", "a/b", "", "c1/sourceevents", "a\0b", "$share"] {
+            let filter = Filter::parse("sources/maestro/consumers/+/sourceevents").unwrap();
+            assert!(!acl.knows(identity), "{identity:?}");
+            assert!(!acl.may_subscribe(identity, &filter), "{identity:?}");
+            let topic = format!("sources/maestro/consumers/{identity}/agentevents");
+            assert!(!acl.may_publish(identity, &topic), "{identity:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One connection: TLS, CONNECT, then reading and writing side by side until either ends, or the client's certificate
+//! does: who was let in by it has to come back with a new one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::SharedClock;
+use aro_mqtt::wire::{self, Frame, WireError};
+use aro_pki::Bearer;
+use aro_runtime::{Scope, reached};
+use bytes::BytesMut;
+use rumqttc::v5::mqttbytes::v5::ConnectReturnCode;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::greeting::{self, Refusal};
+use crate::hub::Hub;
+use crate::outbox::{Outbox, QUOTA_EXCEEDED};
+use crate::session::{Next, Session};
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// How long a client may take to say who it is.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read its farewell.
+const FAREWELL: Duration = Duration::from_millis(200);
+
+/// How long a publisher is held back at most for one message, and how often is looked.
+const HOLD: Duration = Duration::from_secs(1);
+const HOLD_STEP: Duration = Duration::from_millis(5);
+
+/// Reasons to disconnect.
+const SHUTTING_DOWN: u8 = 0x8b;
+const SILENT: u8 = 0x8d;
+const MALFORMED: u8 = 0x81;
+const TOO_LARGE: u8 = 0x95;
+/// MQTT's word for it is that the connection has lasted as long as it was allowed to.
+const EXPIRED: u8 = 0xa0;
+
+/// How clients prove who they are.
+#[derive(Clone)]
+pub struct Tls {
+    pub acceptor: TlsAcceptor,
+    /// What certificates expire by.
+    pub clock: SharedClock,
+}
+
+/// Serves a connection until its end, or the scope's.
+pub async fn run(stream: TcpStream, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope) {
+    let Some(tls) = tls else { return talk(stream, None, std::future::pending(), hub, stop).await };
+    let shaken = tokio::select! {
+        () = stop.cancelled() => return,
+        shaken = tokio::time::timeout(GREETING, tls.acceptor.accept(stream)) => shaken,
+    };
+    let stream = match shaken {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            hub.metrics.failed_handshakes.inc();
+            return tracing::debug!(%error, "a TLS handshake failed");
+        }
+        Err(_) => {
+            hub.metrics.failed_handshakes.inc();
+            return tracing::debug!("a client did not finish its TLS handshake in time");
+        }
+    };
+    // The handshake demands a certificate; one that cannot be read names nobody.
+    let (_, session) = stream.get_ref();
+    let certificate = session.peer_certificates().and_then(|chain| chain.first());
+    let Some(bearer) = certificate.and_then(|certificate| Bearer::of_certificate(certificate).ok()) else {
+        hub.metrics.failed_handshakes.inc();
+        return tracing::debug!("a client's certificate cannot be read");
+    };
+    talk(stream, Some(bearer.subject.common_name), reached(&tls.clock, bearer.until), hub, stop).await;
+}
+
+async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    certificate: Option<String>,
+    expired: impl Future<Output = ()>,
+    hub: Arc<Hub>,
+    stop: Scope,
+) {
+    let mut buffer = BytesMut::with_capacity(CHUNK);
+    let first = tokio::select! {
+        () = stop.cancelled() => return,
+        first = tokio::time::timeout(GREETING, first_packet(&mut stream, &mut buffer, &hub)) => first,
+    };
+    let Ok(first) = first else {
+        hub.metrics.failed_handshakes.inc();
+        return;
+    };
+    let welcome = first.and_then(|frame| {
+        greeting::welcome(frame, certificate.as_deref(), &hub.acl, || uuid::Uuid::new_v4().to_string())
+    });
+    let (guest, special) = match welcome {
+        Ok(welcome) => welcome,
+        Err(refusal) => {
+            hub.metrics.failed_handshakes.inc();
+            tracing::debug!(why = refusal.why, certificate, "a client was not let in");
+            return farewell(&mut stream, &greeting::refused(&refusal)).await;
+        }
+    };
+    let keep_alive = Duration::from_secs(u64::from(guest.keep_alive)).mul_f32(1.5);
+    let (identity, client_id) = (guest.identity.clone(), guest.client_id.clone());
+    tracing::debug!(identity, client_id, "a client is connected");
+    let Some(mut session) = Session::new(hub.clone(), guest) else {
+        hub.metrics.failed_handshakes.inc();
+        let refusal = Refusal {
+            code: ConnectReturnCode::QuotaExceeded,
+            why: "there are too many connections of this identity",
+        };
+        return farewell(&mut stream, &greeting::refused(&refusal)).await;
+    };
+    let outbox = session.outbox.clone();
+    outbox.answer(|out| out.extend_from_slice(&greeting::accepted(special, &hub.limits)));
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let reason = tokio::select! {
+        reason = read(&mut reading, buffer, &mut session, &hub, keep_alive) => reason,
+        () = write(&mut writing, &outbox) => None,
+        reason = outbox.ended() => Some(reason),
+        () = expired => Some(EXPIRED),
+        () = stop.cancelled() => Some(SHUTTING_DOWN),
+    };
+    drop(session);
+    if reason == Some(QUOTA_EXCEEDED) {
+        hub.metrics.slow.inc();
+        tracing::warn!(identity, client_id, "a client does not keep up and is disconnected; it will resync");
+    }
+    if reason == Some(EXPIRED) {
+        tracing::info!(
+            identity,
+            client_id,
+            "a client's certificate has expired; it has to come with a new one"
+        );
+    }
+    if let Some(reason) = reason {
+        let mut out = BytesMut::new();
+        wire::put_disconnect(&mut out, reason);
+        farewell(&mut writing, &out).await;
+    }
+    tracing::debug!(identity, client_id, ?reason, "a client is gone");
+}
+
+/// Best effort: whoever does not read it notices the end of the connection.
+async fn farewell(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
+    let _ = tokio::time::timeout(FAREWELL, async {
+        stream.write_all(bytes).await?;
+        stream.shutdown().await
+    })
+    .await;
+}
+
+async fn first_packet(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut BytesMut,
+    hub: &Hub,
+) -> Result<Frame, Refusal> {
+    loop {
+        match wire::take_frame(buffer, hub.limits.max_packet) {
+            Ok(Some(frame)) => return Ok(frame),
+            Ok(None) => {}
+            Err(WireError::Version) => {
+                let code = ConnectReturnCode::UnsupportedProtocolVersion;
+                return Err(Refusal { code, why: "this broker speaks MQTT v5 only" });
+            }
+            Err(_) => {
+                return Err(Refusal { code: ConnectReturnCode::MalformedPacket, why: "this is not MQTT" });
+            }
+        }
+        match stream.read_buf(buffer).await {
+            Ok(1..) => {}
+            _ => {
+                return Err(Refusal {
+                    code: ConnectReturnCode::UnspecifiedError,
+                    why: "the client went away",
+                });
+            }
+        }
+    }
+}
+
+/// Reads until the client goes, or until there is a reason to send it away.
+async fn read(
+    reading: &mut (impl AsyncRead + Unpin),
+    mut buffer: BytesMut,
+    session: &mut Session,
+    hub: &Hub,
+    keep_alive: Duration,
+) -> Option<u8> {
+    loop {
+        loop {
+            match wire::take_frame(&mut buffer, hub.limits.max_packet) {
+                Ok(Some(frame)) => match session.handle(frame) {
+                    Next::Continue => {
+                        if let Some(reader) = session.held_by.take() {
+                            session.outbox.wake.notify_one();
+                            hold(&reader).await;
+                        }
+                    }
+                    Next::Gone => return None,
+                    Next::End(reason) => return Some(reason),
+                },
+                Ok(None) => break,
+                Err(WireError::TooLarge) => return Some(TOO_LARGE),
+                Err(_) => return Some(MALFORMED),
+            }
+        }
+        // Once for all that was read: one write answers it.
+        session.outbox.wake.notify_one();
+        buffer.reserve(CHUNK);
+        match tokio::time::timeout(keep_alive, reading.read_buf(&mut buffer)).await {
+            Ok(Ok(1..)) => {}
+            Ok(_) => return None,
+            Err(_) => return Some(SILENT),
+        }
+        // Somebody who sends without a pause must not keep others from their turn.
+        tokio::task::consume_budget().await;
+    }
+}
+
+/// Waits until somebody has read on, for a while: a publisher that sends faster than its reader reads must not get that
+/// reader disconnected.
+async fn hold(reader: &Outbox) {
+    let until = tokio::time::Instant::now() + HOLD;
+    while reader.is_crowded() && tokio::time::Instant::now() < until {
+        tokio::time::sleep(HOLD_STEP).await;
+    }
+}
+
+/// Writes what gathers until the client cannot be written to.
+async fn write(writing: &mut (impl AsyncWrite + Unpin), outbox: &Outbox) {
+    let mut out = BytesMut::with_capacity(CHUNK);
+    loop {
+        out.clear();
+        outbox.take(&mut out);
+        if out.is_empty() {
+            if out.capacity() > 4 * CHUNK {
+                out = BytesMut::with_capacity(CHUNK);
+            }
+            outbox.wake.notified().await;
+            continue;
+        }
+        let written = async {
+            writing.write_all(&out).await?;
+            writing.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}

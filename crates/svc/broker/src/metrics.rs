@@ -1,0 +1,50 @@
+//! What the broker counts.
+
+use aro_runtime::Metrics;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+
+/// The numbers of one broker.
+#[derive(Debug, Clone, Default)]
+pub struct BrokerMetrics {
+    pub connections: Gauge,
+    pub received: Counter,
+    pub delivered: Counter,
+    pub refused: Counter,
+    pub dropped: Counter,
+    pub failed_handshakes: Counter,
+    pub slow: Counter,
+}
+
+impl BrokerMetrics {
+    /// Registers them.
+    pub fn new(metrics: &Metrics) -> Self {
+        let own = Self::default();
+        metrics.register(|registry| {
+            registry.register("broker_connections", "Clients connected", own.connections.clone());
+            registry.register("broker_messages_received", "Messages published", own.received.clone());
+            registry.register(
+                "broker_messages_delivered",
+                "Messages queued for a subscriber",
+                own.delivered.clone(),
+            );
+            registry.register("broker_refused", "Publishes and subscriptions refused", own.refused.clone());
+            registry.register(
+                "broker_messages_dropped",
+                "Messages that a subscriber was too slow or too small for, or left behind",
+                own.dropped.clone(),
+            );
+            registry.register(
+                "broker_failed_handshakes",
+                "Connections that ended before the client was known",
+                own.failed_handshakes.clone(),
+            );
+            registry.register(
+                "broker_slow_clients",
+                "Clients disconnected because they did not keep up",
+                own.slow.clone(),
+            );
+        });
+        own
+    }
+}
