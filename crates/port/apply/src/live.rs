@@ -1,0 +1,111 @@
+//! An object as it is on the cluster.
+
+use std::borrow::Cow;
+
+use aro_kube_client::informer::ObjectKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::core::{ApiResource, DynamicResourceScope};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// An object of any kind, without its managed fields: nobody here decides by them, and they are half of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Live {
+    value: Value,
+    /// The little that `kube` asks for: name, namespace, uid and version.
+    #[serde(skip)]
+    meta: ObjectMeta,
+}
+
+impl Live {
+    pub(crate) fn new(mut value: Value) -> Self {
+        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
+        let text = |member: &str| value["metadata"][member].as_str().map(str::to_owned);
+        let meta = ObjectMeta {
+            name: text("name"),
+            namespace: text("namespace"),
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            ..ObjectMeta::default()
+        };
+        Self { value, meta }
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub(crate) fn key(&self) -> ObjectKey {
+        let text = |of: &Option<String>| of.clone().unwrap_or_default();
+        ObjectKey { namespace: text(&self.meta.namespace), name: text(&self.meta.name) }
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        self.meta.uid.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn resource_version(&self) -> &str {
+        self.meta.resource_version.as_deref().unwrap_or_default()
+    }
+
+    /// How new it is. `None`: the server's versions are no numbers, and objects are taken as they come.
+    pub(crate) fn version(&self) -> Option<u64> {
+        self.resource_version().parse().ok()
+    }
+
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.value["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    pub(crate) fn finalizers(&self) -> Vec<&str> {
+        let finalizers = self.value["metadata"]["finalizers"].as_array();
+        finalizers.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    pub(crate) fn owners(&self) -> &[Value] {
+        self.value["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl<'de> Deserialize<'de> for Live {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::new)
+    }
+}
+
+impl Resource for Live {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
+}

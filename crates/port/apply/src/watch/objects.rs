@@ -1,0 +1,276 @@
+//! What is known of the objects of one resource.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aro_kube_client::informer::ObjectKey;
+
+use crate::decide::Known;
+use crate::live::Live;
+
+/// What is known of the objects that works want.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// Who wants what.
+    wanted: HashMap<ObjectKey, Vec<String>>,
+    /// What is there; `None` for what is known to be absent.
+    known: HashMap<ObjectKey, Option<Arc<Live>>>,
+    /// Written by us since the last list began: a list that began before may lack them.
+    fresh: HashSet<ObjectKey>,
+    /// What the list under way has named.
+    listed: HashSet<ObjectKey>,
+    /// The newest version the watch has told about. Whatever is older and not here is gone.
+    told: u64,
+}
+
+impl Objects {
+    pub(super) fn want(&mut self, key: &ObjectKey, work: &str) {
+        let works = self.wanted.entry(key.clone()).or_default();
+        if works.iter().all(|known| known != work) {
+            works.push(work.to_owned());
+        }
+    }
+
+    /// Whether nobody wants anything any more.
+    pub(super) fn release(&mut self, key: &ObjectKey, work: &str) -> bool {
+        if let Some(works) = self.wanted.get_mut(key) {
+            works.retain(|known| known != work);
+            if works.is_empty() {
+                self.wanted.remove(key);
+                self.known.remove(key);
+                self.fresh.remove(key);
+            }
+        }
+        self.wanted.is_empty()
+    }
+
+    /// Everybody who wants something.
+    pub(super) fn everybody(&self) -> Vec<String> {
+        self.wanted.values().flatten().cloned().collect()
+    }
+
+    pub(super) fn look(&self, key: &ObjectKey) -> Known<Arc<Live>> {
+        match self.known.get(key) {
+            None => Known::Unknown,
+            Some(None) => Known::Absent,
+            Some(Some(live)) => Known::There(live.clone()),
+        }
+    }
+
+    /// An answer of the server. The watch may have been faster: then what it told stays. The answer is given back all the
+    /// same: a writer has to learn what became of what it wrote, not of what somebody else wrote since. Also the works that
+    /// this is news for: if several want the object, one does not know what another wrote.
+    pub(super) fn wrote(&mut self, live: Arc<Live>) -> (Arc<Live>, Vec<String>) {
+        let key = live.key();
+        match self.known.get(&key) {
+            Some(None) if live.version().is_some_and(|version| version <= self.told) => {
+                return (live, Vec::new());
+            }
+            Some(Some(known)) if is_newer_or_same(known, &live) => return (live, Vec::new()),
+            _ => {}
+        }
+        let several = self.wanted.get(&key).filter(|works| works.len() > 1).cloned().unwrap_or_default();
+        self.known.insert(key.clone(), Some(live.clone()));
+        self.fresh.insert(key);
+        (live, several)
+    }
+
+    pub(super) fn absent(&mut self, key: &ObjectKey, uid: Option<&str>) {
+        if !self.wanted.contains_key(key) {
+            return;
+        }
+        let newer = match (self.known.get(key), uid) {
+            (Some(Some(known)), Some(uid)) => known.uid() != uid,
+            _ => false,
+        };
+        if !newer {
+            self.known.insert(key.clone(), None);
+        }
+    }
+
+    /// The watch or a list says that an object is so. The works that this is news for.
+    pub(super) fn seen(&mut self, live: Live) -> Vec<String> {
+        let key = live.key();
+        self.told = self.told.max(live.version().unwrap_or_default());
+        let works = self.wanted.get(&key);
+        if works.is_none() && !is_of_a_record(&live) {
+            self.known.remove(&key);
+            return Vec::new();
+        }
+        self.fresh.remove(&key);
+        if let Some(Some(known)) = self.known.get(&key)
+            && is_newer_or_same(known, &live)
+        {
+            return Vec::new();
+        }
+        let works = works.cloned().unwrap_or_default();
+        self.known.insert(key, Some(Arc::new(live)));
+        works
+    }
+
+    /// The watch says that an object is gone. A newer one of its name stays.
+    pub(super) fn gone(&mut self, last: &Live) -> Vec<String> {
+        let key = last.key();
+        self.told = self.told.max(last.version().unwrap_or_default());
+        if let Some(Some(known)) = self.known.get(&key)
+            && known.uid() != last.uid()
+        {
+            return Vec::new();
+        }
+        self.dropped(&key)
+    }
+
+    pub(super) fn list_begins(&mut self) {
+        self.fresh.clear();
+        self.listed.clear();
+    }
+
+    pub(super) fn list_names(&mut self, live: Live) -> Vec<String> {
+        self.listed.insert(live.key());
+        self.seen(live)
+    }
+
+    /// What was not on the list is gone, unless it was written after the list began. Who wants something that nothing
+    /// was known of learns that it is absent.
+    pub(super) fn list_ends(&mut self) -> Vec<String> {
+        let listed = std::mem::take(&mut self.listed);
+        let keys = self.known.iter().filter(|(_, live)| live.is_some()).map(|(key, _)| key);
+        let unknown = self.wanted.keys().filter(|key| !self.known.contains_key(*key));
+        let gone: Vec<ObjectKey> = keys
+            .chain(unknown)
+            .filter(|key| !listed.contains(*key) && !self.fresh.contains(*key))
+            .cloned()
+            .collect();
+        gone.iter().flat_map(|key| self.dropped(key)).collect()
+    }
+
+    fn dropped(&mut self, key: &ObjectKey) -> Vec<String> {
+        let works = self.wanted.get(key).cloned().unwrap_or_default();
+        if works.is_empty() {
+            self.known.remove(key);
+        } else {
+            self.known.insert(key.clone(), None);
+        }
+        self.fresh.remove(key);
+        works
+    }
+}
+
+/// Whether what is known makes what comes no news. Versions that are no numbers are taken as they come.
+fn is_newer_or_same(known: &Live, new: &Live) -> bool {
+    match (known.version(), new.version()) {
+        (Some(known), Some(new)) => known >= new,
+        _ => known == new,
+    }
+}
+
+/// Some work owns it, perhaps one that is still to come.
+fn is_of_a_record(live: &Live) -> bool {
+    live.owners().iter().any(|owner| owner["kind"] == "AppliedManifestWork")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn live(name: &str, uid: &str, version: u64) -> Live {
+        Live::new(
+            json!({"metadata": {"name": name, "namespace": "n", "uid": uid, "resourceVersion": version.to_string()}}),
+        )
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new("n", name)
+    }
+
+    fn version(objects: &Objects, name: &str) -> Option<u64> {
+        match objects.look(&key(name)) {
+            Known::There(live) => live.version(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn only_what_somebody_wants_or_a_record_owns_is_kept() {
+        let mut objects = Objects::default();
+        objects.want(&key("a"), "w1");
+        objects.want(&key("a"), "w2");
+        assert_eq!(objects.seen(live("a", "u", 1)), ["w1", "w2"]);
+        assert!(objects.seen(live("b", "u", 2)).is_empty());
+        assert!(matches!(objects.look(&key("b")), Known::Unknown));
+        let owned = json!({"metadata": {"name": "c", "namespace": "n", "ownerReferences": [{"kind": "AppliedManifestWork"}]}});
+        assert!(objects.seen(Live::new(owned)).is_empty());
+        assert!(matches!(objects.look(&key("c")), Known::There(_)), "its work is on the way");
+        assert!(!objects.release(&key("a"), "w1"));
+        assert!(objects.release(&key("a"), "w2"));
+    }
+
+    #[test]
+    fn what_we_wrote_is_no_news() {
+        let mut objects = Objects::default();
+        objects.want(&key("a"), "w");
+        objects.wrote(Arc::new(live("a", "u", 5)));
+        assert!(objects.seen(live("a", "u", 4)).is_empty(), "the watch is late");
+        assert!(objects.seen(live("a", "u", 5)).is_empty(), "we know");
+        assert_eq!(objects.seen(live("a", "u", 6)), ["w"]);
+        let (answer, _) = objects.wrote(Arc::new(live("a", "u", 5)));
+        assert_eq!(
+            (answer.version(), version(&objects, "a")),
+            (Some(5), Some(6)),
+            "the answer is what we wrote"
+        );
+    }
+
+    #[test]
+    fn what_one_work_wrote_is_news_for_the_others_that_want_it() {
+        let mut objects = Objects::default();
+        objects.want(&key("a"), "w1");
+        assert!(objects.wrote(Arc::new(live("a", "u", 1))).1.is_empty());
+        objects.want(&key("a"), "w2");
+        assert_eq!(objects.wrote(Arc::new(live("a", "u", 2))).1, ["w1", "w2"]);
+        assert!(objects.wrote(Arc::new(live("a", "u", 2))).1.is_empty(), "they know");
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back() {
+        let mut objects = Objects::default();
+        objects.want(&key("a"), "w");
+        objects.seen(live("a", "u1", 1));
+        assert_eq!(objects.gone(&live("a", "u1", 5)), ["w"]);
+        objects.wrote(Arc::new(live("a", "u1", 4)));
+        assert!(matches!(objects.look(&key("a")), Known::Absent));
+        objects.wrote(Arc::new(live("a", "u2", 6)));
+        assert_eq!(version(&objects, "a"), Some(6));
+        assert!(objects.gone(&live("a", "u1", 7)).is_empty(), "that is the end of another one");
+        objects.absent(&key("a"), Some("u1"));
+        assert_eq!(version(&objects, "a"), Some(6));
+    }
+
+    #[test]
+    fn a_list_says_what_is_absent_except_what_was_written_meanwhile() {
+        let mut objects = Objects::default();
+        for name in ["gone", "stays", "never", "written"] {
+            objects.want(&key(name), name);
+        }
+        objects.seen(live("gone", "u", 1));
+        objects.list_begins();
+        objects.wrote(Arc::new(live("written", "u", 9)));
+        assert_eq!(objects.list_names(live("stays", "u", 2)), ["stays"]);
+        let mut news = objects.list_ends();
+        news.sort();
+        assert_eq!(news, ["gone", "never"]);
+        assert!(matches!(objects.look(&key("never")), Known::Absent));
+        assert_eq!(version(&objects, "written"), Some(9));
+    }
+
+    #[test]
+    fn what_is_read_of_a_newly_wanted_object_counts_however_old_it_is() {
+        let mut objects = Objects::default();
+        objects.seen(live("other", "u", 100));
+        objects.want(&key("a"), "w");
+        objects.wrote(Arc::new(live("a", "u", 3)));
+        assert_eq!(version(&objects, "a"), Some(3));
+    }
+}

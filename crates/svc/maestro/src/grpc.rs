@@ -1,0 +1,324 @@
+//! The door for sources: `Publish` stores what they want, `Subscribe` tells them how it is.
+//!
+//! A publish is answered when its row is stored; from then on the server owes its delivery. Refusals are the statuses of
+//! Kubernetes as JSON in the error's text: the clients in the field read them, and know a conflict from a failure.
+
+pub(crate) mod access;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::{Timestamp, chain};
+use aro_bundle::grpc::{CloudEvent, PublishRequest, SubscriptionRequest, read};
+use aro_bundle::{Action, DATA_TYPE, Event, MAX_MANIFESTS, MAX_PROPERTY, StatusResync, Subresource};
+use aro_event_service::{CloudEvents, EventStream, SUBSCRIPTION_ID};
+use aro_runtime::reached;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code as Rpc, Request, Response, Status};
+use uuid::Uuid;
+
+use crate::dispatch::Dispatcher;
+use crate::fault::{Code, Fault};
+use crate::rows::{Deletion, Update};
+use crate::streams::{NotSubscribed, Streams};
+use access::{Caller, Grants};
+
+/// What sources reach.
+pub struct Door {
+    pub dispatcher: Arc<Dispatcher>,
+    pub streams: Arc<Streams>,
+    pub grants: Grants,
+    pub heartbeat: Duration,
+    pub stop: CancellationToken,
+}
+
+impl Door {
+    async fn take(&self, caller: Option<&Caller>, event: CloudEvent) -> Result<(), Status> {
+        let event = read(event).map_err(|error| invalid(&error.to_string()))?;
+        self.allow(caller, &event.source, "publish for")?;
+        if event.kind.action == Action::ResyncRequest {
+            let known: StatusResync = event.payload().map_err(|error| invalid(&error.to_string()))?;
+            return self
+                .streams
+                .ask(&event.source, known.status_hashes)
+                .await
+                .map_err(|fault| refused(&event, &fault));
+        }
+        if event.kind.subresource == Subresource::Status {
+            return Err(invalid(&format!("sources do not send {}", event.kind)));
+        }
+        if event.kind.action == Action::Create {
+            self.is_no_agent(caller, &event).await.map_err(|fault| refused(&event, &fault))?;
+        }
+        self.store(&event).await.map_err(|fault| refused(&event, &fault))
+    }
+
+    /// Certificates of agents may come from the same authority as those of sources, and are named like their consumers.
+    /// An agent that could be a source of that name would command all other clusters.
+    async fn is_no_agent(&self, caller: Option<&Caller>, event: &Event) -> Result<(), Fault> {
+        if self.grants.is_granted(caller, &event.source)
+            || self.dispatcher.rows.consumer_by_name(&event.source).await?.is_none()
+        {
+            return Ok(());
+        }
+        let source = &event.source;
+        let reason = format!(
+            "`{source}` is a consumer, and its certificate an agent's; grant it the source with maestro.grpc_sources if it is one all the same"
+        );
+        Err(Fault::new(Code::Forbidden, reason))
+    }
+
+    async fn store(&self, event: &Event) -> Result<(), Fault> {
+        match event.kind.action {
+            Action::Create => {
+                self.fits(event)?;
+                let row = self.dispatcher.rows.create(event).await?;
+                self.dispatcher.stored(row.value);
+            }
+            Action::Update => {
+                self.fits(event)?;
+                if let Update::Changed(row) = self.dispatcher.rows.update(event).await? {
+                    self.dispatcher.stored(row.value);
+                }
+            }
+            Action::Delete => {
+                let id = event.resource().map_err(|error| Fault::new(Code::Validation, error.to_string()))?;
+                if let Deletion::Marked(row) = self.dispatcher.rows.delete(id, Some(&event.source)).await? {
+                    self.dispatcher.stored(row.value);
+                }
+            }
+            Action::ResyncRequest | Action::ResyncResponse => {
+                return Err(Fault::new(
+                    Code::BadRequest,
+                    format!("unsupported action {}", event.kind.action.word()),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What could never be delivered is not taken.
+    fn fits(&self, event: &Event) -> Result<(), Fault> {
+        let too_large = |what: &str, size: usize, limit: usize| {
+            let reason = format!("{what} has {size} bytes, and at most {limit} can be delivered");
+            Err(Fault::new(Code::Validation, reason))
+        };
+        let metadata = event.metadata.as_ref().map_or(0, String::len);
+        // The server adds names and times to what it was given.
+        const ADDED: usize = 512;
+        if metadata + ADDED > MAX_PROPERTY {
+            return too_large("the work's metadata", metadata, MAX_PROPERTY - ADDED);
+        }
+        let limit = MAX_MANIFESTS.min(self.dispatcher.max_event);
+        if event.data.len() > limit {
+            return too_large("the bundle", event.data.len(), limit);
+        }
+        if event.size() + ADDED > self.dispatcher.max_event {
+            return too_large("the event", event.size(), self.dispatcher.max_event - ADDED);
+        }
+        Ok(())
+    }
+
+    fn allow(&self, caller: Option<&Caller>, source: &str, what: &str) -> Result<(), Status> {
+        if source.is_empty() {
+            return Err(invalid("the source is not named"));
+        }
+        if self.grants.allow(caller, source) {
+            return Ok(());
+        }
+        let who = caller.map_or("who has no certificate", |caller| &*caller.name);
+        let reason = format!("`{who}` may not {what} the source `{source}`");
+        Err(Status::permission_denied(status_error(403, "Forbidden", &reason)))
+    }
+
+    async fn open(&self, request: Request<SubscriptionRequest>) -> Result<Response<EventStream>, Status> {
+        let caller = request.extensions().get::<Caller>().cloned();
+        let SubscriptionRequest { source, cluster_name, data_type } = request.into_inner();
+        if !cluster_name.is_empty() && source.is_empty() {
+            return Err(invalid("agents are served over the broker, not here"));
+        }
+        self.allow(caller.as_ref(), &source, "subscribe to")?;
+        if !data_type.is_empty() && data_type != DATA_TYPE {
+            return Err(invalid(&format!("there are no events about `{data_type}` here")));
+        }
+        let subscription = self.streams.subscribe(&source).await.map_err(|error| match error {
+            NotSubscribed::Unread(fault) => unavailable(&fault),
+            full @ NotSubscribed::TooMany => Status::resource_exhausted(full.to_string()),
+        })?;
+        let over = self.over(caller.map(|caller| caller.until));
+        let stream: EventStream = Box::pin(subscription.into_stream(self.heartbeat, over));
+        let mut answer = Response::new(stream);
+        let id = Uuid::new_v4().to_string();
+        tracing::info!(source, subscription = id, "a source subscribed");
+        if let Ok(id) = id.parse() {
+            answer.metadata_mut().insert(SUBSCRIPTION_ID, id);
+        }
+        Ok(answer)
+    }
+}
+
+impl Door {
+    /// Returns when a subscription has to end, and with what word.
+    fn over(&self, until: Option<Timestamp>) -> BoxFuture<'static, Status> {
+        let (stop, clock) = (self.stop.clone(), self.dispatcher.clock.clone());
+        let expired = async move {
+            match until {
+                Some(until) => reached(&clock, until).await,
+                None => std::future::pending().await,
+            }
+        };
+        async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => Status::unavailable("the server stops; subscribe again"),
+                () = expired => Status::unauthenticated(
+                    "the certificate of this connection has expired; connect again with a new one",
+                ),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl CloudEvents for Door {
+    fn publish(&self, request: Request<PublishRequest>) -> BoxFuture<'_, Result<(), Status>> {
+        async move {
+            let caller = request.extensions().get::<Caller>().cloned();
+            let answer = match request.into_inner().event {
+                Some(event) => self.take(caller.as_ref(), event).await,
+                None => Err(invalid("there is no event")),
+            };
+            let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
+            self.dispatcher.observer.rpc("Publish", code);
+            answer
+        }
+        .boxed()
+    }
+
+    fn subscribe(
+        &self,
+        request: Request<SubscriptionRequest>,
+    ) -> BoxFuture<'_, Result<Response<EventStream>, Status>> {
+        async move {
+            let answer = self.open(request).await;
+            let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
+            self.dispatcher.observer.rpc("Subscribe", code);
+            answer
+        }
+        .boxed()
+    }
+}
+
+fn invalid(reason: &str) -> Status {
+    Status::invalid_argument(status_error(400, "BadRequest", reason))
+}
+
+fn unavailable(fault: &Fault) -> Status {
+    tracing::error!(error = %chain(fault), "a source could not be served");
+    Status::unavailable(fault.to_string())
+}
+
+/// A refusal, as the clients in the field understand it. Our own failures stay plain text: those are tried again.
+fn refused(event: &Event, fault: &Fault) -> Status {
+    let verb = match event.kind.action {
+        Action::Create => "create",
+        Action::Update => "update",
+        Action::Delete => "delete",
+        _ => "resync",
+    };
+    let text = format!("failed to {verb} resource: {fault}");
+    match fault.code {
+        Code::General | Code::NotImplemented => unavailable(fault),
+        Code::NotFound => Status::not_found(status_error(404, "NotFound", &text)),
+        Code::Forbidden => Status::permission_denied(status_error(403, "Forbidden", &text)),
+        Code::Conflict if event.kind.action == Action::Create => {
+            Status::already_exists(status_error(409, "AlreadyExists", &text))
+        }
+        Code::Conflict => Status::aborted(status_error(409, "Conflict", &text)),
+        Code::Validation | Code::Malformed | Code::BadRequest => {
+            Status::invalid_argument(status_error(422, "Invalid", &text))
+        }
+    }
+}
+
+fn status_error(code: u16, reason: &str, message: &str) -> String {
+    json!({"ErrStatus": {
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "message": message, "reason": reason, "code": code,
+    }})
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aro_bundle::EventType;
+    use aro_runtime::Scope;
+
+    use super::*;
+
+    fn door(directory: &std::path::Path, scope: &Scope) -> Door {
+        let dispatcher = Dispatcher::alone(directory);
+        Door {
+            streams: Streams::start(dispatcher.clone(), "replica".to_owned(), scope),
+            dispatcher,
+            grants: Grants::new(&["both:both".to_owned()], true),
+            heartbeat: Duration::from_secs(1),
+            stop: scope.token().clone(),
+        }
+    }
+
+    fn create(source: &str) -> CloudEvent {
+        let mut event = Event::new("e", source, EventType::spec(Action::Create), "victim");
+        event.resource_id = Some(format!("bundle-of-{source}"));
+        event.resource_version = Some(0);
+        event.metadata = Some("{}".to_owned());
+        let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+        aro_bundle::grpc::write(&event.carrying(&json!({"manifests": [manifest]})).unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_certificate_of_an_agent_makes_no_bundles_unless_it_was_granted() {
+        let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
+        let door = door(directory.path(), &scope);
+        for name in ["victim", "agent", "both"] {
+            door.dispatcher.rows.create_consumer(Some(name), BTreeMap::new()).await.unwrap();
+        }
+        for (name, code) in [("agent", Rpc::PermissionDenied), ("both", Rpc::Ok), ("source", Rpc::Ok)] {
+            let taken = door.take(Some(&Caller::named(name)), create(name)).await;
+            assert_eq!(taken.err().map_or(Rpc::Ok, |status| status.code()), code, "{name}");
+        }
+        assert!(door.dispatcher.rows.find_bundle("bundle-of-agent").await.unwrap().is_none());
+        scope.close(Duration::from_secs(5)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_no_broker_carries_is_not_taken() {
+        let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
+        let door = door(directory.path(), &scope);
+        door.dispatcher.rows.create_consumer(Some("victim"), BTreeMap::new()).await.unwrap();
+        let mut event = read(create("source")).unwrap();
+        event.log_tracing = Some("a\0b".to_owned());
+        let taken = door.take(Some(&Caller::named("source")), aro_bundle::grpc::write(&event)).await;
+        assert_eq!(taken.unwrap_err().code(), Rpc::InvalidArgument);
+        scope.close(Duration::from_secs(5)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_while_it_is_brought_what_it_missed_leaves_nothing_behind() {
+        let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
+        let door = door(directory.path(), &scope);
+        door.streams.loaded().await;
+        assert!(door.streams.subscribe("source").now_or_never().is_none(), "the store takes a moment");
+        assert_eq!(door.dispatcher.observer.subscribers.get(), 0);
+        let subscription = door.streams.subscribe("source").await.unwrap();
+        assert_eq!(door.dispatcher.observer.subscribers.get(), 1);
+        drop(subscription);
+        assert_eq!(door.dispatcher.observer.subscribers.get(), 0);
+        scope.close(Duration::from_secs(5)).await.unwrap();
+    }
+}

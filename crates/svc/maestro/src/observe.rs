@@ -1,0 +1,183 @@
+//! What the server counts. Labels are few and come from code, never from input.
+
+use std::sync::Arc;
+
+use aro_bundle::EventType;
+use aro_runtime::Metrics;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    subresource: &'static str,
+    action: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabels {
+    method: &'static str,
+    code: &'static str,
+}
+
+/// All of it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Observer(Arc<Inner>);
+
+/// The counters themselves.
+#[derive(Debug)]
+pub struct Inner {
+    sent: Family<EventLabels, Counter>,
+    send_failures: Counter,
+    received: Family<EventLabels, Counter>,
+    refused: Family<ReasonLabels, Counter>,
+    statuses: Family<ReasonLabels, Counter>,
+    rpcs: Family<CodeLabels, Counter>,
+    /// Open subscriptions of sources.
+    pub subscribers: Gauge,
+    /// Subscriptions that were ended because their readers were too slow.
+    pub slow_subscribers: Counter,
+    /// Events sent to sources.
+    pub told: Counter,
+    /// Bundles published once more because nobody confirmed them.
+    pub republished: Counter,
+    /// Bundles that no agent has confirmed.
+    pub unconfirmed: Gauge,
+    /// Those of them that have waited for longer than the alarm's age.
+    pub undelivered: Gauge,
+    /// How long the oldest of them has waited, in seconds.
+    pub oldest: Gauge<f64, std::sync::atomic::AtomicU64>,
+    /// From stored to the first status of a version.
+    pub first_status: Histogram,
+    /// Answers to resyncs of agents.
+    pub spec_resync: Histogram,
+}
+
+impl std::ops::Deref for Observer {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Observer {
+    /// Registers everything.
+    pub fn new(metrics: &Metrics) -> Self {
+        let seconds = || Histogram::new([0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0]);
+        let inner = Inner {
+            sent: Family::default(),
+            send_failures: Counter::default(),
+            received: Family::default(),
+            refused: Family::default(),
+            statuses: Family::default(),
+            rpcs: Family::default(),
+            subscribers: Gauge::default(),
+            slow_subscribers: Counter::default(),
+            told: Counter::default(),
+            republished: Counter::default(),
+            unconfirmed: Gauge::default(),
+            undelivered: Gauge::default(),
+            oldest: Gauge::default(),
+            first_status: seconds(),
+            spec_resync: seconds(),
+        };
+        metrics.register(|registry| {
+            registry.register("cloudevents_sent", "Events published to agents", inner.sent.clone());
+            registry.register("cloudevents_send_failures", "Events that could not be published", inner.send_failures.clone());
+            registry.register("cloudevents_received", "Events heard from agents", inner.received.clone());
+            registry.register(
+                "cloudevents_refused",
+                "Messages of agents that were dropped: malformed, or not theirs to send",
+                inner.refused.clone(),
+            );
+            registry.register("maestro_statuses", "Status events by what became of them", inner.statuses.clone());
+            registry.register("grpc_server_processed", "Calls of sources", inner.rpcs.clone());
+            registry.register("grpc_server_registered_source_clients", "Open subscriptions", inner.subscribers.clone());
+            registry.register(
+                "maestro_slow_subscribers",
+                "Subscriptions ended because their reader was too slow",
+                inner.slow_subscribers.clone(),
+            );
+            registry.register("grpc_server_message_sent", "Events sent to sources", inner.told.clone());
+            registry.register(
+                "spec_controller_undelivered_resources_republished",
+                "Bundles published again because no agent confirmed them",
+                inner.republished.clone(),
+            );
+            registry.register("maestro_bundles_unconfirmed", "Bundles no agent has confirmed", inner.unconfirmed.clone());
+            registry.register(
+                "maestro_bundles_undelivered",
+                "Bundles no agent has confirmed for longer than maestro.undelivered_alarm; anything above 0 is an alarm",
+                inner.undelivered.clone(),
+            );
+            registry.register(
+                "spec_controller_event_oldest_unreconciled_age_seconds",
+                "How long the oldest unconfirmed bundle has waited",
+                inner.oldest.clone(),
+            );
+            registry.register(
+                "resource_first_status_latency_seconds",
+                "From storing a version to its first status",
+                inner.first_status.clone(),
+            );
+            registry.register(
+                "resources_spec_resync_duration_seconds",
+                "Answering an agent that asked for everything it does not know",
+                inner.spec_resync.clone(),
+            );
+        });
+        Self(Arc::new(inner))
+    }
+
+    /// An event was published, or not.
+    pub fn sent(&self, kind: EventType, well: bool) {
+        if well {
+            self.sent.get_or_create(&labels(kind)).inc();
+        } else {
+            self.send_failures.inc();
+        }
+    }
+
+    /// An event was heard.
+    pub fn received(&self, kind: EventType) {
+        self.received.get_or_create(&labels(kind)).inc();
+    }
+
+    /// A message was dropped.
+    pub fn refused(&self, reason: &'static str) {
+        self.refused.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// What became of a status.
+    pub fn status(&self, reason: &'static str) {
+        self.statuses.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// A call was answered.
+    pub fn rpc(&self, method: &'static str, code: tonic::Code) {
+        let code = match code {
+            tonic::Code::Ok => "OK",
+            tonic::Code::AlreadyExists => "AlreadyExists",
+            tonic::Code::Aborted => "Aborted",
+            tonic::Code::InvalidArgument => "InvalidArgument",
+            tonic::Code::NotFound => "NotFound",
+            tonic::Code::PermissionDenied => "PermissionDenied",
+            tonic::Code::Unauthenticated => "Unauthenticated",
+            tonic::Code::Unavailable => "Unavailable",
+            _ => "Other",
+        };
+        self.rpcs.get_or_create(&CodeLabels { method, code }).inc();
+    }
+}
+
+fn labels(kind: EventType) -> EventLabels {
+    EventLabels { subresource: kind.subresource.word(), action: kind.action.word() }
+}

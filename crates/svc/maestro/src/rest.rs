@@ -1,0 +1,180 @@
+//! The REST API: bundles are read and marked to go, consumers are made, labelled and removed. Bundles are written over gRPC
+//! only.
+//!
+//! The flow of a request: an outer handler takes a trailing slash off the path, settles the operation id and counts; the
+//! inner router finds the handler; a handler's [`Fault`] becomes the error body.
+//!
+//! Invariants:
+//! * No key beyond the published ones appears in a list, a bundle or a consumer: strict clients refuse unknown ones.
+//! * A list is streamed: memory holds a stretch of its documents, never its text.
+//! * Whether the process lives is told without asking the store.
+
+mod bundles;
+mod catalogue;
+mod consumers;
+mod deliveries;
+mod fields;
+mod health;
+mod listing;
+mod metrics;
+mod operation;
+mod render;
+
+use std::sync::Arc;
+
+use aro_base::chain;
+use aro_runtime::Metrics;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::header::{CONTENT_TYPE, VARY};
+use http::{HeaderValue, StatusCode, Uri};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+pub use health::health;
+
+use crate::fault::{Code, Fault};
+use crate::rows::{Bundle, Rows};
+use metrics::RestMetrics;
+use operation::OperationId;
+
+/// The root of all paths that clients of Maestro know.
+const ROOT: &str = "/api/maestro";
+/// The root of our own.
+const OWN: &str = "/api/aro/maestro/v1";
+
+/// What the REST API asks of the rest of the server.
+pub trait Ledger: Send + Sync + 'static {
+    /// How far a bundle was delivered, as it is shown.
+    fn line(&self, bundle: &Bundle) -> Value;
+
+    /// A bundle was marked as one that is to go.
+    fn marked(&self, bundle: Bundle);
+}
+
+/// What handlers share.
+#[derive(Clone)]
+struct Shared {
+    rows: Rows,
+    ledger: Arc<dyn Ledger>,
+}
+
+/// The API as a router.
+pub fn router(rows: Rows, ledger: Arc<dyn Ledger>, metrics: &Metrics) -> Router {
+    let inner = routes(Shared { rows, ledger });
+    let metrics = RestMetrics::register(metrics);
+    Router::new().fallback(move |request: Request| outer(inner.clone(), metrics.clone(), request))
+}
+
+fn routes(shared: Shared) -> Router {
+    let known = Router::new()
+        .route("/", get(catalogue::api))
+        .route("/v1", get(catalogue::version))
+        .route("/v1/openapi", get(catalogue::openapi))
+        .route("/v1/errors", get(catalogue::errors))
+        .route("/v1/errors/{id}", get(catalogue::error))
+        .route("/v1/resource-bundles", get(bundles::list))
+        .route("/v1/resource-bundles/{id}", get(bundles::one).delete(bundles::delete))
+        .route("/v1/consumers", get(consumers::list).post(consumers::create))
+        .route("/v1/consumers/{id}", get(consumers::one).patch(consumers::patch).delete(consumers::delete));
+    let own = Router::new()
+        .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/{id}", get(deliveries::one))
+        .route("/consumers/{id}/abandon", post(deliveries::abandon));
+    Router::new()
+        .nest(ROOT, known)
+        .nest(OWN, own)
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(shared)
+}
+
+async fn outer(inner: Router, metrics: RestMetrics, mut request: Request) -> Response {
+    let operation = OperationId::of(request.headers());
+    strip_slash(request.uri_mut());
+    let counted = metrics.begin(request.method(), request.uri().path());
+    request.extensions_mut().insert(operation.clone());
+    let Ok(mut response) = inner.oneshot(request).await;
+    if let Some(Failed(fault)) = response.extensions_mut().remove() {
+        response = error_response(&fault, &operation);
+    } else if response.status().is_client_error() && !is_json(&response) {
+        // Said by an extractor, before any handler.
+        let fault = Fault::new(Code::BadRequest, "the path or a parameter of the request cannot be read");
+        response = error_response(&fault, &operation);
+    }
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("Authorization"));
+    headers.insert(OperationId::HEADER, operation.header());
+    counted.end(response.status());
+    response
+}
+
+fn is_json(response: &Response) -> bool {
+    response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+}
+
+fn strip_slash(uri: &mut Uri) {
+    let path = uri.path();
+    let stripped = path.trim_end_matches('/');
+    if stripped.len() == path.len() || stripped.is_empty() {
+        return;
+    }
+    let text = uri.query().map_or_else(|| stripped.to_owned(), |query| format!("{stripped}?{query}"));
+    if let Ok(stripped) = text.parse() {
+        *uri = stripped;
+    }
+}
+
+/// A fault on its way out; the outer handler writes it, since only it knows the operation id.
+#[derive(Clone)]
+struct Failed(Arc<Fault>);
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(Failed(Arc::new(self)));
+        response
+    }
+}
+
+fn error_response(fault: &Fault, operation: &OperationId) -> Response {
+    if let Some(source) = &fault.source {
+        tracing::error!(operation_id = operation.as_str(), error = %chain(&**source), "{}", fault.reason);
+    }
+    let number = fault.code.number();
+    let body = json!({
+        "id": number.to_string(),
+        "kind": "Error",
+        "href": format!("{ROOT}/v1/errors/{number}"),
+        "code": format!("maestro-{number}"),
+        "reason": fault.reason,
+        "operation_id": operation.as_str(),
+    });
+    (fault.code.status(), Json(body)).into_response()
+}
+
+/// The key is `type` here and not `kind`, as clients know it.
+async fn no_such_path(uri: Uri) -> Response {
+    let body = json!({
+        "type": "Error",
+        "id": "404",
+        "href": format!("{ROOT}/v1/errors/404"),
+        "code": "maestro-404",
+        "reason": format!("The requested resource '{}' doesn't exist", uri.path()),
+    });
+    (StatusCode::NOT_FOUND, Json(body)).into_response()
+}
+
+async fn no_such_method() -> Fault {
+    Fault::new(Code::NotImplemented, "this path does not offer that method")
+}
+
+/// An answer whose text is JSON already.
+fn json_text(status: StatusCode, text: impl Into<axum::body::Body>) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], text.into()).into_response()
+}
+
+type Answer = Result<Response, Fault>;
+type Ctx = State<Shared>;

@@ -1,0 +1,205 @@
+//! The repository: bundles and consumers as documents of one container.
+//!
+//! * A bundle is one document in a partition of its own, since PostgreSQL orders writes per partition. Its resource id is
+//!   `/consumers/<consumer>/bundles/<id>`, so the bundles of one consumer are a prefix.
+//! * A consumer is one document of the partition `consumers`, under its name; its resource id is `/consumers/<uuid>`.
+//! * A farewell lies beside where a bundle was, for an hour: everybody who follows the container's feed can tell sources
+//!   of the end, and a new bundle of the same id knows which statuses speak of the former one.
+//!
+//! What it is not: it publishes nothing and follows nothing. `deliveries` says what is due.
+//!
+//! Invariants:
+//! * Every write names the etag it read, and no loop goes on for ever.
+//! * The version of a bundle grows by one with every change of what is wanted, and with nothing else.
+//! * A bundle that is to go stays so until its consumer says that everything is gone, or somebody abandons the consumer.
+//! * There is no bundle of a consumer that is not there: who creates one looks at the consumer before and after, who
+//!   removes a consumer marks it before it counts.
+
+mod bundle;
+mod bundles;
+mod consumer;
+mod consumers;
+mod decide;
+mod deliveries;
+mod moment;
+mod of_source;
+
+pub use bundle::{Bundle, DeliveryRecord, Farewell};
+pub use bundles::{Deletion, Update};
+pub use consumer::Consumer;
+pub use decide::Outcome;
+pub use moment::Moment;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aro_base::SharedClock;
+use aro_store::{
+    Batch, Condition, Container, DocId, DocKey, Document, NewDocument, Page, PageToken, PartitionKey, Query,
+    Raw, SharedStore, StoreError,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::fault::{Code, Fault};
+
+/// Where all of Maestro's documents are.
+pub const CONTAINER: Container = Container::new("maestro");
+
+/// The resource type of bundles.
+pub const BUNDLE: &str = "bundle";
+/// The resource type of farewells.
+pub const FAREWELL: &str = "farewell";
+/// The resource type of consumers.
+pub const CONSUMER: &str = "consumer";
+
+/// How often a write is tried when others change the document all the time.
+const ATTEMPTS: u32 = 12;
+
+/// How long a farewell is kept.
+const FAREWELL_KEPT: Duration = Duration::from_hours(1);
+
+/// A value as it is stored, with what the next write of it has to name.
+#[derive(Debug, Clone)]
+pub struct Row<T> {
+    /// The value.
+    pub value: T,
+    /// The document's etag.
+    pub etag: aro_base::ETag,
+    /// Grows with every write, also over removal and creation anew.
+    pub revision: u64,
+}
+
+/// One of the documents of the container, as followers of its feed see it.
+#[derive(Debug)]
+pub enum Kept {
+    /// A bundle.
+    Bundle(Box<Row<Bundle>>),
+    /// What is left of one.
+    Farewell(Box<Farewell>),
+    /// A consumer.
+    Consumer(Row<Consumer>),
+}
+
+impl Kept {
+    /// Reads a document; `None` if it is of a type this release does not know.
+    pub fn read(document: &Document) -> Result<Option<Self>, Fault> {
+        Ok(match document.resource_type.as_str() {
+            BUNDLE => Some(Self::Bundle(Box::new(row(document)?))),
+            FAREWELL => Some(Self::Farewell(Box::new(row(document)?.value))),
+            CONSUMER => Some(Self::Consumer(row(document)?)),
+            _ => None,
+        })
+    }
+}
+
+/// The repository. Cheap to clone.
+#[derive(Clone)]
+pub struct Rows {
+    store: SharedStore,
+    clock: SharedClock,
+    /// What statuses must name as the source that they answer.
+    server: Arc<str>,
+}
+
+impl Rows {
+    /// A repository on a store. `server` is the server's own source id, `maestro` by default.
+    pub fn new(store: SharedStore, clock: SharedClock, server: &str) -> Self {
+        Self { store, clock, server: server.into() }
+    }
+
+    /// The store underneath, for its feed.
+    pub fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
+    /// The clock that writes are stamped with.
+    pub fn clock(&self) -> &SharedClock {
+        &self.clock
+    }
+
+    async fn find<T: DeserializeOwned>(&self, key: &DocKey) -> Result<Option<Row<T>>, Fault> {
+        let document = self.store.get(key).await.map_err(store_fault)?;
+        document.as_ref().map(row).transpose()
+    }
+
+    /// One page of a query.
+    async fn page<T: DeserializeOwned>(
+        &self,
+        query: &Query,
+        page: Page,
+    ) -> Result<(Vec<Row<T>>, Option<PageToken>), Fault> {
+        let paged = self.store.query(query, page).await.map_err(store_fault)?;
+        let rows = paged.items.iter().map(row).collect::<Result<_, _>>()?;
+        Ok((rows, paged.next))
+    }
+
+    /// Writes a batch; `false` means that somebody was faster.
+    async fn write(&self, batch: Batch) -> Result<bool, Fault> {
+        match self.store.write(batch).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(store_fault(error)),
+        }
+    }
+}
+
+/// All documents of a type that meet a condition.
+fn of_type(kind: &str, condition: Option<Condition>) -> Query {
+    let query = Query::all(CONTAINER).of_type(kind);
+    match condition {
+        Some(condition) => query.matching(condition),
+        None => query,
+    }
+}
+
+fn bundles_of(consumer: &str) -> String {
+    format!("/consumers/{consumer}/bundles/")
+}
+
+fn bundle_key(id: &str) -> DocKey {
+    DocKey { container: CONTAINER, partition: PartitionKey::new(id), id: DocId::new(id) }
+}
+
+/// Differs from every bundle's that shares the partition.
+fn farewell_key(id: &str) -> DocKey {
+    DocKey { id: DocId::new(&format!("{id}:farewell")), ..bundle_key(id) }
+}
+
+fn consumer_key(name: &str) -> DocKey {
+    DocKey { container: CONTAINER, partition: PartitionKey::new("consumers"), id: DocId::new(name) }
+}
+
+fn bundle_document(bundle: &Bundle) -> Result<NewDocument, Fault> {
+    let resource_id = format!("{}{}", bundles_of(&bundle.consumer_name), bundle.id);
+    document(&bundle.id, BUNDLE, resource_id, bundle)
+}
+
+fn document<T: Serialize>(
+    id: &str,
+    kind: &str,
+    resource_id: String,
+    value: &T,
+) -> Result<NewDocument, Fault> {
+    let body = Raw::of(value).map_err(|error| Fault::caused("a row cannot be written", error))?;
+    Ok(NewDocument { id: DocId::new(id), resource_type: kind.to_owned(), resource_id, ttl: None, body })
+}
+
+fn row<T: DeserializeOwned>(document: &Document) -> Result<Row<T>, Fault> {
+    let value = document.body.to().map_err(|error| Fault::caused("a stored row cannot be read", error))?;
+    Ok(Row { value, etag: document.etag.clone(), revision: document.version })
+}
+
+/// What the store says, in words for clients.
+fn store_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Batch(error) => Fault::new(Code::Validation, error.to_string()),
+        error @ StoreError::BadToken => Fault::new(Code::BadRequest, error.to_string()),
+        error => Fault::caused("the store did not do what was asked", error),
+    }
+}
+
+/// Said when a document changes faster than we can write it.
+fn contended(id: &str) -> Fault {
+    Fault::new(Code::Conflict, format!("the resource changes all the time, try again, id: {id}"))
+}

@@ -1,0 +1,139 @@
+//! Consumers: made and removed by operators, named by bundles.
+
+use std::collections::BTreeMap;
+
+use aro_store::{Batch, Condition, Op, Page, Query, Slice, StoreError};
+
+use super::consumer::check_name;
+use super::{
+    ATTEMPTS, CONSUMER, CONTAINER, Consumer, Row, Rows, bundles_of, consumer_key, contended, document,
+    of_type, row, store_fault,
+};
+use crate::fault::{Code, Fault};
+
+impl Rows {
+    /// Makes a consumer. Without a name its id is its name.
+    pub async fn create_consumer(
+        &self,
+        name: Option<&str>,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Row<Consumer>, Fault> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let name = name.filter(|name| !name.is_empty()).unwrap_or(&id).to_owned();
+        check_name(&name)?;
+        // To the broker a name is an identity, and this one is ours.
+        if *name == *self.server {
+            let reason = format!("`{name}` is the name of this server and cannot be a consumer's");
+            return Err(Fault::new(Code::Validation, reason));
+        }
+        let now = self.clock.now().into();
+        let consumer = Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None };
+        let made = self.put_consumer(consumer, None).await?;
+        made.ok_or_else(|| Fault::new(Code::Conflict, "This Consumer already exists"))
+    }
+
+    /// Changes the labels of a consumer.
+    pub async fn label_consumer(
+        &self,
+        id: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Row<Consumer>, Fault> {
+        for _ in 0..ATTEMPTS {
+            let row = self.consumer_by_id(id).await?;
+            if row.value.labels == *labels {
+                return Ok(row);
+            }
+            let changed =
+                Consumer { labels: labels.clone(), updated_at: self.clock.now().into(), ..row.value.clone() };
+            if let Some(row) = self.put_consumer(changed, Some(&row)).await? {
+                return Ok(row);
+            }
+        }
+        Err(contended(id))
+    }
+
+    /// Removes a consumer that has no bundles. It is marked first, so that none is created for it behind our back.
+    pub async fn delete_consumer(&self, id: &str) -> Result<(), Fault> {
+        for _ in 0..ATTEMPTS {
+            let row = self.consumer_by_id(id).await?;
+            let Some(marked) = self.set_leaving(row, Some(self.clock.now())).await? else { continue };
+            let name = marked.value.name.clone();
+            let bundles = of_type(super::BUNDLE, None).under(bundles_of(&name));
+            let left = self.store.count(&bundles).await.map_err(store_fault)?;
+            if left > 0 {
+                // Losing this race leaves a mark that ends by itself.
+                self.set_leaving(marked, None).await?;
+                let bundles = if left == 1 { "bundle belongs" } else { "bundles belong" };
+                let reason = format!("Unable to delete Consumer: {left} {bundles} to it");
+                return Err(Fault::new(Code::Forbidden, reason));
+            }
+            let key = consumer_key(&name);
+            let batch = Batch::new(CONTAINER, key.partition).with(Op::Delete(key.id, marked.etag));
+            if self.write(batch).await? {
+                return Ok(());
+            }
+        }
+        Err(contended(id))
+    }
+
+    /// A consumer by its name.
+    pub async fn consumer_by_name(&self, name: &str) -> Result<Option<Row<Consumer>>, Fault> {
+        self.find(&consumer_key(name)).await
+    }
+
+    /// A consumer by its id.
+    pub async fn consumer_by_id(&self, id: &str) -> Result<Row<Consumer>, Fault> {
+        let absent = || Fault::new(Code::NotFound, format!("Consumer with id='{id}' not found"));
+        let query = of_type(CONSUMER, None).under(format!("/consumers/{id}"));
+        let (rows, _) = self.page::<Consumer>(&query, Page::first(2)).await?;
+        rows.into_iter().find(|row| row.value.id == id).ok_or_else(absent)
+    }
+
+    /// How many consumers meet a condition.
+    pub async fn count_consumers(&self, condition: Option<Condition>) -> Result<u64, Fault> {
+        self.store.count(&of_type(CONSUMER, condition)).await.map_err(store_fault)
+    }
+
+    /// The consumers that meet a condition, by age unless something else is asked for.
+    pub async fn list_consumers(
+        &self,
+        condition: Option<Condition>,
+        slice: Slice,
+    ) -> Result<Vec<Row<Consumer>>, Fault> {
+        let slice = Slice { oldest_first: true, ..slice };
+        let query: Query = of_type(CONSUMER, condition);
+        let documents = self.store.slice(&query, &slice).await.map_err(store_fault)?;
+        documents.iter().map(row).collect()
+    }
+
+    /// Sets or takes away the mark; `None` means that somebody was faster.
+    pub(super) async fn set_leaving(
+        &self,
+        row: Row<Consumer>,
+        since: Option<aro_base::Timestamp>,
+    ) -> Result<Option<Row<Consumer>>, Fault> {
+        let marked = Consumer { leaving_since: since.map(Into::into), ..row.value.clone() };
+        self.put_consumer(marked, Some(&row)).await
+    }
+
+    async fn put_consumer(
+        &self,
+        consumer: Consumer,
+        over: Option<&Row<Consumer>>,
+    ) -> Result<Option<Row<Consumer>>, Fault> {
+        let key = consumer_key(&consumer.name);
+        let new = document(&consumer.name, CONSUMER, format!("/consumers/{}", consumer.id), &consumer)?;
+        let op = match over {
+            Some(row) => Op::Replace(new, row.etag.clone()),
+            None => Op::Create(new),
+        };
+        match self.store.write(Batch::new(CONTAINER, key.partition).with(op)).await {
+            Ok(written) => {
+                let written = written.into_iter().next();
+                Ok(written.map(|new| Row { value: consumer, etag: new.etag, revision: new.version }))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(store_fault(error)),
+        }
+    }
+}

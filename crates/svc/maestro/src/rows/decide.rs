@@ -1,0 +1,258 @@
+//! What becomes of a row when a source or an agent says something. Pure: rows in, rows out.
+
+use aro_base::Timestamp;
+use aro_bundle::{Delivery, Event, SequenceId, content_hash, json, validate_data};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{Bundle, DeliveryRecord, Moment};
+use crate::fault::{Code, Fault};
+
+/// The value of the column `type`.
+const KIND: &str = "Bundle";
+
+/// What came of a status event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is the row's status now.
+    Stored,
+    /// Everything is gone: the row was removed and a farewell left.
+    Removed,
+    /// It speaks of another version, is older than what is known, or of a former bundle of the same id.
+    Stale,
+    /// It is known already.
+    Duplicate,
+    /// There is no such bundle.
+    Unknown,
+    /// The bundle belongs to another consumer.
+    WrongConsumer,
+    /// It answers another server.
+    WrongSource,
+    /// The agent says that it removed what is still wanted: the bundle is to be published again.
+    Lost,
+}
+
+/// What to do with a row.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Keep(Outcome),
+    Replace(Box<Bundle>, Outcome),
+    /// Remove it; this is the last status.
+    Remove(Box<RawValue>, Option<String>),
+}
+
+fn invalid(error: impl std::fmt::Display) -> Fault {
+    Fault::new(Code::Validation, error.to_string())
+}
+
+/// A new row.
+pub(super) fn created(event: &Event, floor: Option<String>, now: Timestamp) -> Result<Bundle, Fault> {
+    let id = event.resource().map_err(invalid)?;
+    if event.source.is_empty() || event.cluster_name.is_empty() {
+        return Err(invalid("the event has no `source` or no `clustername`"));
+    }
+    let version = match event.version().map_err(invalid)? {
+        0 => 1,
+        version if version > 0 => version,
+        _ => return Err(invalid("the event's `resourceversion` is negative")),
+    };
+    check_bundle(event)?;
+    Ok(Bundle {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        source: event.source.clone(),
+        consumer_name: event.cluster_name.clone(),
+        version,
+        kind: KIND.to_owned(),
+        created_at: now.into(),
+        updated_at: now.into(),
+        deleted_at: None,
+        payload: json::write(event).map_err(invalid)?,
+        status: None,
+        delivery: DeliveryRecord::begin(content_hash(&event.data), version, now, floor),
+    })
+}
+
+fn check_bundle(event: &Event) -> Result<(), Fault> {
+    // Neither MQTT nor PostgreSQL carries it: it could never be delivered.
+    let texts =
+        [Some(&event.id), Some(&event.source), event.resource_id.as_ref(), event.log_tracing.as_ref()];
+    if texts.into_iter().flatten().any(|text| text.contains('\0')) {
+        return Err(invalid("an attribute of the event holds a NUL"));
+    }
+    event.metadata_object().map_err(invalid)?;
+    let problems = validate_data(&event.data).map_err(invalid)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let told: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.at, problem.what)).collect();
+    Err(invalid(told.join("; ")))
+}
+
+/// A row with what is wanted now; `None` if nothing changes.
+pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Option<Bundle>, Fault> {
+    if row.source != event.source {
+        return Err(foreign(&row.id));
+    }
+    if row.consumer_name != event.cluster_name {
+        let reason = format!("the resource belongs to consumer `{}` and cannot be moved", row.consumer_name);
+        return Err(Fault::new(Code::Validation, reason));
+    }
+    let wanted = row.spec_event().map_err(|error| Fault::caused("a stored bundle cannot be read", error))?;
+    if is_retry(&wanted, event) {
+        return Ok(None);
+    }
+    let expected = event.version().map_err(invalid)?;
+    if expected != 0 && expected != row.version {
+        let reason = format!("the resource version is not the latest, the latest version: {}", row.version);
+        return Err(Fault::new(Code::Conflict, reason));
+    }
+    if row.is_deleting() {
+        return Err(Fault::new(Code::Conflict, format!("the resource is under deletion, id: {}", row.id)));
+    }
+    check_bundle(event)?;
+    if same(&wanted, event) {
+        return Ok(None);
+    }
+    let version = row.version.checked_add(1);
+    let version = version.ok_or_else(|| Fault::new(Code::Conflict, "the resource changed too often"))?;
+    Ok(Some(Bundle {
+        version,
+        updated_at: now.into(),
+        payload: json::write(event).map_err(invalid)?,
+        delivery: row.delivery.renew(content_hash(&event.data), version, now),
+        ..row.clone()
+    }))
+}
+
+fn foreign(id: &str) -> Fault {
+    Fault::new(Code::Forbidden, format!("the resource belongs to another source, id: {id}"))
+}
+
+/// Whether this is what was stored last: whoever sends it again did not hear that it was.
+pub(super) fn is_retry(stored: &Event, event: &Event) -> bool {
+    stored.source == event.source && stored.id == event.id && same(stored, event)
+}
+
+/// Whether two events want the same. Their ids, times and trace ids may differ.
+fn same(old: &Event, new: &Event) -> bool {
+    let data = |event: &Event| serde_json::from_slice::<Value>(&event.data).ok();
+    let metadata = |event: &Event| event.metadata_object().ok().map(wanted_metadata);
+    old.others == new.others && data(old) == data(new) && metadata(old) == metadata(new)
+}
+
+/// Without what the server fills in when a client reads the work, and which therefore comes back with every change.
+fn wanted_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
+    for filled in
+        ["resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "uid", "managedFields"]
+    {
+        metadata.remove(filled);
+    }
+    metadata
+}
+
+/// A row that is to go; `None` if it is to go already.
+pub(super) fn deleted(row: &Bundle, source: Option<&str>, now: Timestamp) -> Result<Option<Bundle>, Fault> {
+    if source.is_some_and(|source| source != row.source) {
+        return Err(foreign(&row.id));
+    }
+    if row.is_deleting() {
+        return Ok(None);
+    }
+    let mut row = Bundle { deleted_at: Some(now.into()), updated_at: now.into(), ..row.clone() };
+    row.delivery.again(now);
+    row.delivery.published = None;
+    Ok(Some(row))
+}
+
+/// What is read of a status before it is kept as it is.
+#[derive(Deserialize)]
+struct Told {
+    conditions: Option<Vec<ToldCondition>>,
+}
+
+#[derive(Deserialize)]
+struct ToldCondition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
+
+impl Told {
+    fn is(&self, kind: &str) -> bool {
+        self.conditions.iter().flatten().any(|one| one.kind == kind && one.status == "True")
+    }
+}
+
+/// What a status event does to a row.
+pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) -> Result<Verdict, Fault> {
+    if event.cluster_name != row.consumer_name {
+        return Ok(Verdict::Keep(Outcome::WrongConsumer));
+    }
+    if event.original_source.as_deref() != Some(server) {
+        return Ok(Verdict::Keep(Outcome::WrongSource));
+    }
+    let told: Told = event.payload().map_err(invalid)?;
+    let sequence = event.sequence_id.as_deref().unwrap_or_default();
+    let newer_than = |known: Option<&str>| SequenceId::supersedes(sequence, known);
+    if told.is(aro_bundle::condition::DELETED) {
+        // What was told before in this life does not matter: an agent whose clock was set back must be able to say it.
+        if row.delivery.floor.is_some() && !newer_than(row.delivery.floor.as_deref()) {
+            return Ok(Verdict::Keep(Outcome::Stale));
+        }
+        if row.is_deleting() {
+            return Ok(Verdict::Remove(kept_status(row, event)?, event.sequence_id.clone()));
+        }
+        if !newer_than(row.delivery.sequence.as_deref()) {
+            return Ok(Verdict::Keep(Outcome::Stale));
+        }
+        let mut row = row.clone();
+        row.delivery.observed_version = 0;
+        row.delivery.sequence = Some(sequence.to_owned());
+        row.delivery.again(now);
+        return Ok(Verdict::Replace(Box::new(row), Outcome::Lost));
+    }
+    if event.version().map_err(invalid)? != row.version {
+        return Ok(Verdict::Keep(Outcome::Stale));
+    }
+    if !newer_than(row.delivery.sequence.as_deref()) {
+        let known = row.delivery.sequence.as_deref() == Some(sequence)
+            && row.delivery.floor.as_deref() != Some(sequence);
+        return Ok(Verdict::Keep(if known { Outcome::Duplicate } else { Outcome::Stale }));
+    }
+    let times = Delivery::of(event);
+    if times.as_ref().is_some_and(|times| !row.is_deleting() && times.hash != row.delivery.hash) {
+        return Ok(Verdict::Keep(Outcome::Stale));
+    }
+    let mut row = Bundle { status: Some(kept_status(row, event)?), ..row.clone() };
+    let observed = Moment(event.time.unwrap_or(now));
+    let applied = told.is(aro_bundle::condition::APPLIED).then_some(observed);
+    let delivery = &mut row.delivery;
+    delivery.sequence = Some(sequence.to_owned());
+    delivery.observed_version = row.version;
+    delivery.received =
+        times.as_ref().map(|times| times.received.into()).or(delivery.received).or(Some(observed));
+    let told_applied = times.as_ref().and_then(|times| times.applied).map(Moment);
+    delivery.applied = told_applied.or(delivery.applied).or(applied);
+    delivery.observed = times.and_then(|times| times.observed).map(Moment).or(Some(observed));
+    if row.deleted_at.is_none() {
+        delivery.next_attempt = None;
+        delivery.attempts = 0;
+    }
+    Ok(Verdict::Replace(Box::new(row), Outcome::Stored))
+}
+
+/// The status event with the source's metadata: the agent only knows the work under another name.
+fn kept_status(row: &Bundle, event: &Event) -> Result<Box<RawValue>, Fault> {
+    #[derive(Deserialize)]
+    struct Payload<'a> {
+        #[serde(borrow)]
+        metadata: Option<&'a RawValue>,
+    }
+    let payload: Payload<'_> = serde_json::from_str(row.payload.get())
+        .map_err(|error| Fault::caused("a stored bundle cannot be read", error))?;
+    let metadata = payload.metadata.map(|metadata| metadata.get().to_owned());
+    json::write(&Event { metadata, ..event.clone() }).map_err(invalid)
+}
