@@ -66,6 +66,10 @@ fuzz: ## Throw many more random inputs at what parses (PROPTEST_CASES=20000).
 kube-real: ## Build a real Kubernetes control plane to compare with (needs Go; once).
 	@test/peers/kube-real.sh
 
+.PHONY: maestro-real
+maestro-real: ## Build the original Maestro to talk with (needs Go; once).
+	@test/peers/maestro.sh
+
 .PHONY: toolchain
 toolchain:
 	@$(CARGO) fmt --version > /dev/null 2>&1 || rustup component add rustfmt
@@ -73,11 +77,15 @@ toolchain:
 
 # What tests need from the machine. Each is installed only when it is missing.
 .PHONY: deps
-deps: deps-postgres deps-tools deps-python deps-node deps-kubectl ## Install what tests need, when it is missing.
+deps: deps-postgres deps-mosquitto deps-tools deps-python deps-node deps-kubectl ## Install what tests need, when it is missing.
 
 .PHONY: deps-postgres
 deps-postgres:
 	@.ci/deps postgres
+
+.PHONY: deps-mosquitto
+deps-mosquitto:
+	@.ci/deps mosquitto
 
 .PHONY: deps-tools
 deps-tools:

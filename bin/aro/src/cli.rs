@@ -20,6 +20,12 @@ pub enum Command {
     Up(UpArgs),
     /// Run the ARM front end alone.
     Frontend(RoleArgs),
+    /// Run the embedded MQTT broker alone.
+    Broker(RoleArgs),
+    /// Run the multicluster engine of a management cluster alone.
+    Mce(RoleArgs),
+    /// Manifests over MQTT.
+    Maestro(MaestroArgs),
     /// Run embedded Kubernetes alone.
     Kube(KubeArgs),
     /// Print the kubeconfig of a cluster that `aro up` or `aro kube` runs.
@@ -88,6 +94,20 @@ pub struct RoleArgs {
     /// Once ready, write the bound addresses to this file, as JSON: `{"name": "address"}`.
     #[arg(long, value_name = "PATH")]
     pub endpoints_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct MaestroArgs {
+    #[command(subcommand)]
+    pub command: MaestroCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MaestroCommand {
+    /// Run the Maestro server alone.
+    Server(RoleArgs),
+    /// Run the agent of a management cluster alone.
+    Agent(RoleArgs),
 }
 
 #[derive(Debug, Args)]

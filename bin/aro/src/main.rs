@@ -15,9 +15,10 @@ mod version;
 
 use std::process::ExitCode;
 
+use aro_app::RoleName;
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command, GenArgs, GenCommand};
+use crate::cli::{Cli, Command, GenArgs, GenCommand, MaestroArgs, MaestroCommand};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -37,7 +38,13 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Up(args) => up::run(args).await,
-        Command::Frontend(args) => role::run(args, aro_app::RoleName::Frontend).await,
+        Command::Frontend(args) => role::run(args, RoleName::Frontend).await,
+        Command::Broker(args) => role::run(args, RoleName::Broker).await,
+        Command::Mce(args) => role::run(args, RoleName::Mce).await,
+        Command::Maestro(MaestroArgs { command }) => match command {
+            MaestroCommand::Server(args) => role::run(args, RoleName::MaestroServer).await,
+            MaestroCommand::Agent(args) => role::run(args, RoleName::MaestroAgent).await,
+        },
         Command::Kube(args) => kube::run(args).await,
         Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Config(args) => Ok(config::run(args)),

@@ -3,8 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use aro_broker::BrokerConfig;
 use aro_frontend::FrontendConfig;
 use aro_kube::KubeConfig;
+use aro_maestro::MaestroConfig;
+use aro_maestro_agent::MaestroAgentConfig;
+use aro_mce::MceConfig;
 use aro_runtime::config::{Loaded, Schema, Sources};
 use aro_runtime::telemetry::TelemetryConfig;
 use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
@@ -30,6 +34,46 @@ impl Section for ProcessConfig {
         }
         if self.start_timeout.get().is_zero() {
             problems.add("start_timeout", "must be longer than nothing");
+        }
+    }
+}
+
+aro_runtime::section! {
+    /// What belongs to a region as a whole.
+    pub struct RegionConfig in "region" {
+        /// Where `aro up --debug-ports` opens Maestro's REST API.
+        pub maestro_listen: SocketAddr = ([127, 0, 0, 1], 8002).into(),
+        /// Where `aro up --debug-ports` opens Maestro's gRPC door for sources, which asks for a certificate of the region's
+        /// authority of sources (`region/sources` in the data directory). Not set: nowhere.
+        pub maestro_grpc_listen: Option<SocketAddr> = None,
+    }
+}
+
+impl Section for RegionConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if !self.maestro_listen.ip().is_loopback() {
+            problems.add("maestro_listen", "must be a loopback address: debug ports ask nobody who they are");
+        }
+        if self.maestro_grpc_listen.is_some_and(|address| !address.ip().is_loopback()) {
+            problems.add("maestro_grpc_listen", "must be a loopback address, as all debug ports");
+        }
+    }
+}
+
+aro_runtime::section! {
+    /// The Kubernetes cluster that a role works on when it is started alone (`aro maestro agent`, `aro mce`).
+    pub struct ClusterConfig in "cluster" {
+        /// A kubeconfig. Not set: the pod's own service account, or the usual kubeconfig of the user.
+        pub kubeconfig: Option<PathBuf> = None,
+        /// Which context of the kubeconfig. Not set: its current one.
+        pub context: Option<String> = None,
+    }
+}
+
+impl Section for ClusterConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if self.context.as_deref() == Some("") {
+            problems.add("context", "must not be empty");
         }
     }
 }
@@ -72,6 +116,18 @@ pub struct AppConfig {
     pub kube: Checked<KubeConfig>,
     /// The ARM front end.
     pub frontend: Checked<FrontendConfig>,
+    /// The embedded broker.
+    pub broker: Checked<BrokerConfig>,
+    /// The Maestro server.
+    pub maestro: Checked<MaestroConfig>,
+    /// Maestro's agent.
+    pub maestro_agent: Checked<MaestroAgentConfig>,
+    /// The multicluster engine of a management cluster.
+    pub mce: Checked<MceConfig>,
+    /// What belongs to a region as a whole.
+    pub region: Checked<RegionConfig>,
+    /// The cluster that an agent started alone works on.
+    pub cluster: Checked<ClusterConfig>,
 }
 
 /// Every section there is, in the order of the reference.
@@ -83,6 +139,12 @@ pub fn schema() -> Schema {
         .with::<StoreConfig>()
         .with::<KubeConfig>()
         .with::<FrontendConfig>()
+        .with::<BrokerConfig>()
+        .with::<MaestroConfig>()
+        .with::<MaestroAgentConfig>()
+        .with::<MceConfig>()
+        .with::<RegionConfig>()
+        .with::<ClusterConfig>()
 }
 
 impl AppConfig {
@@ -101,6 +163,12 @@ impl AppConfig {
             store: loaded.section()?,
             kube: loaded.section()?,
             frontend: loaded.section()?,
+            broker: loaded.section()?,
+            maestro: loaded.section()?,
+            maestro_agent: loaded.section()?,
+            mce: loaded.section()?,
+            region: loaded.section()?,
+            cluster: loaded.section()?,
         })
     }
 }

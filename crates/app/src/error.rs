@@ -8,6 +8,9 @@ use aro_runtime::{BindError, BuildError, Failure, Laggards};
 /// Why a stack did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The cluster that an agent is to work on cannot be reached.
+    #[error(transparent)]
+    Cluster(#[from] aro_kube_client::ClientError),
     /// A listener could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),

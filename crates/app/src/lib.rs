@@ -19,6 +19,7 @@ mod data_dir;
 mod endpoints;
 mod error;
 mod images;
+mod names;
 mod region;
 mod roles;
 mod running;

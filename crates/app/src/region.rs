@@ -8,12 +8,14 @@
 //! and survives a restart.
 
 mod apply;
+mod certificates;
 mod door;
 mod manifests;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use aro_base::chain;
+use aro_base::{SharedClock, chain};
 use aro_kube::{Cluster, ClusterService, Clusters, User};
 use aro_runtime::{Component, Fault, Listener, Phase, Scope, TaskKind};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -23,22 +25,41 @@ use kube::{Api, Client, ResourceExt as _};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+use certificates::{Authorities, CertificatesError};
 pub(crate) use door::Door;
-pub(crate) use manifests::FRONTEND;
+pub(crate) use manifests::SERVICE_CLUSTER;
+use manifests::{FRONTEND, MAESTRO};
 
 /// How often is looked whether the region has come up, while it does.
 const LOOK: Duration = Duration::from_millis(15);
 
-/// Brings the region up, and says so.
-pub(crate) fn bring_up(clusters: watch::Receiver<Option<Clusters>>, ready: Component, scope: &Scope) {
+/// Brings the region up, and says so; then looks after its certificates.
+pub(crate) fn bring_up(
+    clusters: watch::Receiver<Option<Clusters>>,
+    dir: PathBuf,
+    clock: SharedClock,
+    ready: Component,
+    scope: &Scope,
+) {
     let own = scope.child(Phase::Reconcilers, "region");
+    let inside = own.clone();
     own.spawn(TaskKind::Worker, "bring-up", async move {
         let clusters = started(clusters).await?;
+        let stamp = clock.clone();
+        let failed = "make the region's authorities";
+        let authorities = tokio::task::spawn_blocking(move || Authorities::load(&dir, &stamp)).await;
+        let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
+        let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
         let mut parts = Vec::new();
         for (name, manifests) in manifests::all(&clusters.names()) {
             let Some(cluster) = clusters.get(&name) else { continue };
             let client = client(&cluster);
-            apply::all(&client, &manifests).await.map_err(|error| {
+            let applied = async {
+                apply::all(&client, &manifests.first).await?;
+                certify(&name, &client, &authorities, &clock).await?;
+                apply::all(&client, &manifests.roles).await.map_err(CertificatesError::from)
+            };
+            applied.await.map_err(|error| {
                 Fault::caused(format!("apply the manifests of the cluster {name}"), error)
             })?;
             parts.push((cluster, client));
@@ -51,8 +72,35 @@ pub(crate) fn bring_up(clusters: watch::Receiver<Option<Clusters>>, ready: Compo
             }
             tokio::time::sleep(LOOK).await;
         }
+        inside.spawn(TaskKind::Helper, "certificates", async move {
+            loop {
+                tokio::time::sleep(certificates::LOOK).await;
+                for (cluster, client) in &parts {
+                    if let Err(error) = certify(cluster.name(), client, &authorities, &clock).await {
+                        tracing::warn!(cluster = cluster.name(), error = %chain(&error), "certificates were not looked after; trying again later");
+                    }
+                }
+            }
+            #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
+            Ok::<_, Fault>(())
+        });
         Ok::<_, Fault>(())
     });
+}
+
+/// Issues what the pods of a cluster need.
+async fn certify(
+    cluster: &str,
+    client: &Client,
+    authorities: &Authorities,
+    clock: &SharedClock,
+) -> Result<(), CertificatesError> {
+    let wanted = match cluster {
+        SERVICE_CLUSTER => certificates::of_service_cluster(),
+        name if manifests::is_management(name) => certificates::of_management_cluster(name),
+        _ => return Ok(()),
+    };
+    certificates::ensure(client, authorities, &wanted, clock.now()).await
 }
 
 async fn started(mut clusters: watch::Receiver<Option<Clusters>>) -> Result<Clusters, Fault> {
@@ -121,11 +169,27 @@ async fn trouble(client: &Client, deployment: &Deployment) -> Result<String, kub
     Ok(String::new())
 }
 
+/// A port of a Service that a region may open on loopback.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DebugPort {
+    service: (&'static str, &'static str),
+    port: &'static str,
+}
+
+impl DebugPort {
+    /// The ARM API.
+    pub const FRONTEND: Self = Self { service: FRONTEND, port: "http" };
+    /// Maestro's REST API.
+    pub const MAESTRO: Self = Self { service: MAESTRO, port: "http" };
+    /// Maestro's door for sources.
+    pub const MAESTRO_GRPC: Self = Self { service: MAESTRO, port: "grpc" };
+}
+
 /// Opens a port on loopback that leads to a Service of the region, as `kubectl port-forward` does.
 pub(crate) fn open(
     listener: Listener,
     clusters: watch::Receiver<Option<Clusters>>,
-    (namespace, service): (&'static str, &'static str),
+    DebugPort { service: (namespace, service), port }: DebugPort,
     scope: &Scope,
 ) {
     let (accepting, requests) =
@@ -149,7 +213,7 @@ pub(crate) fn open(
                 tokio::time::sleep(LOOK).await;
                 continue;
             };
-            let door = Door::named(&cluster, &client, namespace, service);
+            let door = Door::named(&cluster, &client, namespace, service).at(port);
             // Told to stop, the pod finishes what it is asked and closes the connection; cutting it here would be rude.
             requests.spawn(TaskKind::Connection, "forward", async move {
                 door.forward(stream).await;

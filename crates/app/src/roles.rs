@@ -9,6 +9,14 @@ pub enum RoleName {
     Kube,
     /// The ARM front end.
     Frontend,
+    /// The embedded broker.
+    Broker,
+    /// The Maestro server.
+    MaestroServer,
+    /// Maestro's agent.
+    MaestroAgent,
+    /// The multicluster engine.
+    Mce,
 }
 
 /// Builds a role and runs it in a scope of its own.

@@ -1,20 +1,28 @@
 //! Starting a stack.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
+use aro_broker::{Broker, BrokerPorts};
 use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
 use aro_kube::{Clusters, Kube, KubePorts};
+use aro_maestro::{MaestroPorts, MaestroServer};
+use aro_maestro_agent::{MaestroAgent, MaestroAgentPorts};
+use aro_mce::{Mce, McePorts};
+use aro_mqtt::SystemResolve;
 use aro_runtime::{
-    Component, Fault, Listener, Metrics, Phase, Readiness, Role as _, Scope, SystemClock, TaskKind,
+    Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, Scope, SystemClock, TaskKind,
 };
 use aro_store::SharedStore;
 use aro_web::admin::serve_admin;
+use kube::Client;
 use tokio::sync::watch;
 
+use crate::config::ClusterConfig;
 use crate::images::RoleImages;
-use crate::region;
+use crate::region::{self, DebugPort};
 use crate::roles::launch;
 use crate::store::OpenStore;
 use crate::{AppConfig, DataDir, Endpoint, RoleName, RunningApp, StartError};
@@ -72,6 +80,11 @@ struct Bound {
     admin: Listener,
     kube: Option<Listener>,
     frontend: Option<Listener>,
+    broker: Option<Listener>,
+    maestro: Option<Listener>,
+    maestro_grpc: Option<Listener>,
+    /// The cluster that agents work on, and where it is.
+    cluster: Option<(Client, String)>,
 }
 
 impl App {
@@ -106,20 +119,47 @@ impl App {
     }
 }
 
+async fn bind(wanted: bool, addr: SocketAddr, key: &str) -> Result<Option<Listener>, StartError> {
+    Ok(if wanted { Some(Listener::bind(addr, key).await?) } else { None })
+}
+
+/// The cluster that an agent works on.
+async fn cluster(config: &ClusterConfig) -> Result<(Client, String), StartError> {
+    let context = config.context.as_deref();
+    match &config.kubeconfig {
+        Some(path) => {
+            let client = aro_kube_client::of_kubeconfig(path, context).await?;
+            Ok((client, format!("{}#{}", path.display(), context.unwrap_or_default())))
+        }
+        None => Ok(aro_kube_client::of_surroundings().await?),
+    }
+}
+
 impl Bound {
     async fn bind(config: &AppConfig, what: &Composition) -> Result<Self, StartError> {
-        let kube = if what.starts(RoleName::Kube) {
-            Some(Listener::bind(config.kube.listen, "kube.listen").await?)
-        } else {
-            None
-        };
         let debug = *what == Composition::Region { debug_ports: true };
-        let frontend = if debug || what.starts(RoleName::Frontend) {
-            Some(Listener::bind(config.frontend.listen, "frontend.listen").await?)
-        } else {
-            None
+        let server = what.starts(RoleName::MaestroServer);
+        let maestro = match debug {
+            true => (config.region.maestro_listen, "region.maestro_listen"),
+            false => (config.maestro.listen, "maestro.listen"),
         };
-        Ok(Self { admin: Listener::bind(config.admin.listen, "admin.listen").await?, kube, frontend })
+        let frontend = debug || what.starts(RoleName::Frontend);
+        Ok(Self {
+            admin: Listener::bind(config.admin.listen, "admin.listen").await?,
+            kube: bind(what.starts(RoleName::Kube), config.kube.listen, "kube.listen").await?,
+            frontend: bind(frontend, config.frontend.listen, "frontend.listen").await?,
+            broker: bind(what.starts(RoleName::Broker), config.broker.listen, "broker.listen").await?,
+            maestro: bind(debug || server, maestro.0, maestro.1).await?,
+            cluster: if what.starts(RoleName::Mce) || what.starts(RoleName::MaestroAgent) {
+                Some(cluster(&config.cluster).await?)
+            } else {
+                None
+            },
+            maestro_grpc: match config.region.maestro_grpc_listen.filter(|_| debug) {
+                Some(address) => bind(true, address, "region.maestro_grpc_listen").await?,
+                None => bind(server, config.maestro.grpc_listen, "maestro.grpc_listen").await?,
+            },
+        })
     }
 }
 
@@ -153,12 +193,11 @@ impl RunningApp {
                     store: self.store.shared(),
                     clock: clock.clone(),
                     metrics: self.metrics.clone(),
+                    clusters: self.kube.clone(),
                 }),
                 started,
             };
-            let scope = launch::<Kube>(&self.root, config.kube.clone(), ports)
-                .map_err(|source| StartError::Build { role: Kube::NAME, source })?;
-            self.roles.push(scope);
+            self.start_role::<Kube>(config.kube.clone(), ports)?;
         }
         if let Some(listener) = bound.frontend {
             self.endpoints.push(Endpoint {
@@ -168,13 +207,33 @@ impl RunningApp {
                 about: "ARM API of Microsoft.RedHatOpenShift",
             });
             if matches!(what, Composition::Region { .. }) {
-                region::open(listener, self.kube.clone(), region::FRONTEND, &self.root);
+                region::open(listener, self.kube.clone(), DebugPort::FRONTEND, &self.root);
             } else {
-                self.launch_frontend(config, listener, clock)?;
+                self.launch_frontend(config, listener, clock.clone())?;
             }
         }
+        if let Some(listener) = bound.broker {
+            self.launch_broker(config, listener, clock.clone())?;
+        }
+        if let Some(listener) = bound.maestro {
+            self.endpoints.push(Endpoint {
+                name: "maestro",
+                addr: listener.local_addr(),
+                scheme: "http",
+                about: "Maestro's REST API",
+            });
+            let in_pods = matches!(what, Composition::Region { .. });
+            match (bound.maestro_grpc, in_pods) {
+                (Some(grpc), false) => self.launch_maestro(config, listener, grpc, clock.clone())?,
+                (grpc, _) => self.open_maestro(listener, grpc),
+            }
+        }
+        if let Some((client, address)) = bound.cluster {
+            self.launch_agents(config, what, client, address, clock.clone())?;
+        }
         if matches!(what, Composition::Region { .. }) {
-            region::bring_up(self.kube.clone(), self.readiness.component("region"), &self.root);
+            let dir = self.data.path().join("region");
+            region::bring_up(self.kube.clone(), dir, clock, self.readiness.component("region"), &self.root);
         }
         self.endpoints.push(Endpoint {
             name: "admin",
@@ -201,8 +260,91 @@ impl RunningApp {
             metrics: self.metrics.clone(),
             readiness: self.readiness.clone(),
         };
-        let scope = launch::<Frontend>(&self.root, config.frontend.clone(), ports)
-            .map_err(|source| StartError::Build { role: Frontend::NAME, source })?;
+        self.start_role::<Frontend>(config.frontend.clone(), ports)
+    }
+
+    fn launch_broker(
+        &mut self,
+        config: &AppConfig,
+        listener: Listener,
+        clock: SharedClock,
+    ) -> Result<(), StartError> {
+        self.endpoints.push(Endpoint {
+            name: Broker::NAME,
+            addr: listener.local_addr(),
+            scheme: if config.broker.cert_file.is_some() { "mqtts" } else { "mqtt" },
+            about: "MQTT v5 broker",
+        });
+        let ports =
+            BrokerPorts { listener, clock, metrics: self.metrics.clone(), readiness: self.readiness.clone() };
+        self.start_role::<Broker>(config.broker.clone(), ports)
+    }
+
+    /// Opens ports to the server in its pod.
+    fn open_maestro(&mut self, rest: Listener, grpc: Option<Listener>) {
+        region::open(rest, self.kube.clone(), DebugPort::MAESTRO, &self.root);
+        if let Some(grpc) = grpc {
+            self.endpoints.push(maestro_grpc(&grpc, true));
+            region::open(grpc, self.kube.clone(), DebugPort::MAESTRO_GRPC, &self.root);
+        }
+    }
+
+    fn launch_maestro(
+        &mut self,
+        config: &AppConfig,
+        rest: Listener,
+        grpc: Listener,
+        clock: SharedClock,
+    ) -> Result<(), StartError> {
+        self.endpoints.push(maestro_grpc(&grpc, config.maestro.grpc_cert_file.is_some()));
+        let ports = MaestroPorts {
+            rest,
+            grpc,
+            store: self.store.shared(),
+            resolve: Arc::new(SystemResolve),
+            clock,
+            metrics: self.metrics.clone(),
+            readiness: self.readiness.clone(),
+        };
+        self.start_role::<MaestroServer>(config.maestro.clone(), ports)
+    }
+
+    fn launch_agents(
+        &mut self,
+        config: &AppConfig,
+        what: &Composition,
+        client: Client,
+        address: String,
+        clock: SharedClock,
+    ) -> Result<(), StartError> {
+        if what.starts(RoleName::MaestroAgent) {
+            let ports = MaestroAgentPorts {
+                client: client.clone(),
+                store: self.store.shared(),
+                resolve: Arc::new(SystemResolve),
+                clock: clock.clone(),
+                metrics: self.metrics.clone(),
+                readiness: self.readiness.clone(),
+            };
+            self.start_role::<MaestroAgent>(config.maestro_agent.clone(), ports)?;
+        }
+        if what.starts(RoleName::Mce) {
+            let ports = McePorts {
+                hub: client.clone(),
+                hub_address: address,
+                spoke: client,
+                clock,
+                metrics: self.metrics.clone(),
+                readiness: self.readiness.clone(),
+            };
+            self.start_role::<Mce>(config.mce.clone(), ports)?;
+        }
+        Ok(())
+    }
+
+    fn start_role<R: Role>(&mut self, config: Checked<R::Config>, ports: R::Ports) -> Result<(), StartError> {
+        let scope = launch::<R>(&self.root, config, ports)
+            .map_err(|source| StartError::Build { role: R::NAME, source })?;
         self.roles.push(scope);
         Ok(())
     }
@@ -218,6 +360,15 @@ impl RunningApp {
                 StartError::NotReady { after: limit.to_string(), waiting: waiting.join(", ") }
             }),
         }
+    }
+}
+
+fn maestro_grpc(listener: &Listener, tls: bool) -> Endpoint {
+    Endpoint {
+        name: "maestro-grpc",
+        addr: listener.local_addr(),
+        scheme: if tls { "https" } else { "http" },
+        about: "Maestro's gRPC door for sources",
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod client;
 pub mod compare;
+pub mod inside;
 pub mod known;
 pub mod normal;
 pub mod ours;

@@ -1,13 +1,14 @@
 //! The other side: a real control plane on loopback, in a folder of its own.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_base::{SignedDuration, Timestamp};
+use aro_fixtures::free_port;
 use aro_pki::{Authority, Issued, Leaf, Subject, Usage, Validity};
 use bytes::Bytes;
 use http::Request;
@@ -56,11 +57,6 @@ pub fn binaries() -> Result<Option<PathBuf>> {
         ensure!(dir.join(name).is_file(), "{name} is not in {}", dir.display());
     }
     Ok(Some(dir))
-}
-
-/// A port nobody listens on now.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 struct Keys {

@@ -23,6 +23,17 @@ pub enum StoreChoice {
     Postgres { url: String },
 }
 
+/// Everything that listens does so wherever there is room, unless a test says otherwise.
+pub(crate) const LISTENERS: [&str; 7] = [
+    "admin.listen",
+    "broker.listen",
+    "frontend.listen",
+    "kube.listen",
+    "maestro.grpc_listen",
+    "maestro.listen",
+    "region.maestro_listen",
+];
+
 /// A child process, its directory, and how it was started, so that it can be started again.
 pub struct Process {
     child: Option<Child>,
@@ -49,6 +60,15 @@ impl Process {
     /// One role alone: `aro kube`, say.
     pub async fn start_role(role: &'static str, settings: &[(&str, &str)]) -> Result<Self> {
         Self::start_build(Build::Debug, role, StoreChoice::Embedded, settings).await
+    }
+
+    /// One role alone on a store that others may share.
+    pub async fn start_role_on(
+        role: &'static str,
+        store: StoreChoice,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
+        Self::start_build(Build::Debug, role, store, settings).await
     }
 
     /// One role alone, in the release build, for measuring.
@@ -164,10 +184,9 @@ impl Process {
 
     fn command(&self, subcommand: &str) -> Result<Command> {
         let mut command = Command::new(aro_binary(self.build)?);
-        command.arg(subcommand).arg("--data-dir").arg(self.data_dir());
-        for setting in ["frontend.listen=127.0.0.1:0", "admin.listen=127.0.0.1:0", "kube.listen=127.0.0.1:0"]
-        {
-            command.args(["--set", setting]);
+        command.args(subcommand.split(' ')).arg("--data-dir").arg(self.data_dir());
+        for listener in LISTENERS {
+            command.args(["--set", &format!("{listener}=127.0.0.1:0")]);
         }
         for setting in &self.settings {
             command.args(["--set", setting]);

@@ -11,6 +11,8 @@ use aro_runtime::config::Sources;
 use aro_store::SharedStore;
 use tokio::task::JoinHandle;
 
+use crate::process::LISTENERS;
+
 /// A running region.
 pub struct Stack {
     app: Option<RunningApp>,
@@ -33,7 +35,7 @@ impl Stack {
     /// With settings of the test's own.
     pub async fn with(settings: &[(&str, &str)], clock: SharedClock) -> Result<Self> {
         let mut sources = Sources::default();
-        for key in ["frontend.listen", "admin.listen", "kube.listen"] {
+        for key in LISTENERS {
             sources = sources.set(key, "127.0.0.1:0");
         }
         for (key, value) in settings {
@@ -45,7 +47,7 @@ impl Stack {
     /// Embedded Kubernetes alone: API servers, and nobody who acts on what is written to them.
     pub async fn kube(settings: &[(&str, &str)]) -> Result<Self> {
         let mut sources = Sources::default().set("kube.workloads", "false").set("kube.nodes", "0");
-        for key in ["admin.listen", "kube.listen"] {
+        for key in LISTENERS {
             sources = sources.set(key, "127.0.0.1:0");
         }
         for (key, value) in settings {

@@ -14,7 +14,7 @@ use process::{Running, aro, finished, text};
 fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
     let mut running = Running::start(&["up", "--ephemeral", "--debug-ports"]);
     let endpoints = running.endpoints();
-    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "frontend", "kube"]);
+    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "frontend", "kube", "maestro"]);
     running.signal(Signal::SIGINT);
     let output = running.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -1,15 +1,23 @@
 //! The way to a Service of the region from this process: one of its ready pods, asked for by its node.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aro_kube::Cluster;
-use aro_kube_client::node::{Pipe, PodIdentity};
+use aro_kube_client::node::{NodeApi, Pipe, PodIdentity};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// How long a connection waits for somebody who answers it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long between two looks.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// The way to one Service.
 pub(crate) struct Door {
@@ -17,6 +25,8 @@ pub(crate) struct Door {
     client: Client,
     namespace: String,
     service: String,
+    /// The name of the port that is meant, of several.
+    port: &'static str,
 }
 
 /// A pod behind a Service.
@@ -33,7 +43,14 @@ impl Door {
             client: client.clone(),
             namespace: namespace.to_owned(),
             service: service.to_owned(),
+            // The one that people can look at.
+            port: "http",
         }
+    }
+
+    /// The same to the port of a name.
+    pub fn at(self, port: &'static str) -> Self {
+        Self { port, ..self }
     }
 
     pub fn to(cluster: &Arc<Cluster>, client: &Client, service: &Service) -> Self {
@@ -57,29 +74,46 @@ impl Door {
         Ok(Some(format!("svc/{} in {}: {why}", self.service, self.namespace)))
     }
 
-    /// Carries one connection to a pod and back.
-    pub async fn forward(&self, from: TcpStream) {
-        let behind = match self.behind().await {
-            Ok(behind) => behind,
-            Err(error) => {
-                return tracing::warn!(service = self.service, %error, "a debug port cannot find its pods");
-            }
-        };
+    /// Where a port of a ready pod really is.
+    pub async fn address(&self, port: u16) -> Result<SocketAddr, String> {
+        let behind = self.behind().await.map_err(|error| error.to_string())?;
+        let mut why = format!("nobody is ready behind svc/{} in {}", self.service, self.namespace);
         for one in behind {
-            match self.reach(&one).await {
-                Ok(to) => return carry(from, to).await,
-                Err(error) => {
-                    tracing::debug!(service = self.service, error, "a pod did not answer; trying the next");
-                }
+            match self.node(&one)?.address(&one.pod, port).await {
+                Ok(address) => return Ok(address),
+                Err(error) => why = error.to_string(),
             }
         }
-        tracing::debug!(service = self.service, "nobody is ready behind a debug port");
+        Err(why)
+    }
+
+    fn node(&self, one: &Behind) -> Result<Arc<dyn NodeApi>, String> {
+        self.cluster.nodes.get(&one.node).ok_or_else(|| format!("the node {} is not here", one.node))
+    }
+
+    /// Carries one connection to a pod and back. A pod that is just being started again is waited for.
+    pub async fn forward(&self, from: TcpStream) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut why = "nobody is ready".to_owned();
+        while Instant::now() < deadline {
+            match self.behind().await {
+                Ok(behind) => {
+                    for one in behind {
+                        match self.reach(&one).await {
+                            Ok(to) => return carry(from, to).await,
+                            Err(error) => why = error,
+                        }
+                    }
+                }
+                Err(error) => why = error.to_string(),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        tracing::warn!(service = self.service, why, "a debug port found nobody behind it");
     }
 
     async fn reach(&self, one: &Behind) -> Result<Box<dyn Pipe>, String> {
-        let node =
-            self.cluster.nodes.get(&one.node).ok_or_else(|| format!("the node {} is not here", one.node))?;
-        node.connect(&one.pod, one.port).await.map_err(|error| error.to_string())
+        self.node(one)?.connect(&one.pod, one.port).await.map_err(|error| error.to_string())
     }
 
     async fn behind(&self) -> Result<Vec<Behind>, kube::Error> {
@@ -87,7 +121,9 @@ impl Door {
         let ours = ListParams::default().labels(&format!("kubernetes.io/service-name={}", self.service));
         let mut behind = Vec::new();
         for slice in slices.list(&ours).await? {
-            let port = slice.ports.iter().flatten().find_map(|port| u16::try_from(port.port?).ok());
+            let ports: Vec<_> = slice.ports.iter().flatten().collect();
+            let port = ports.iter().find(|port| port.name.as_deref() == Some(self.port)).or(ports.first());
+            let port = port.and_then(|port| u16::try_from(port.port?).ok());
             let Some(port) = port else { continue };
             for endpoint in slice.endpoints.into_iter().flatten() {
                 let ready =

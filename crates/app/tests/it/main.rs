@@ -17,6 +17,7 @@ fn sources() -> Sources {
         .set("frontend.listen", "127.0.0.1:0")
         .set("admin.listen", "127.0.0.1:0")
         .set("kube.listen", "127.0.0.1:0")
+        .set("region.maestro_listen", "127.0.0.1:0")
 }
 
 async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {

@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use aro_fixtures::wait;
-use aro_kube::{Kube, KubeConfig, KubePorts, NoImages};
+use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
 use aro_kubelet::{Kubelet, KubeletOptions, NodeSpec};
-use aro_runtime::{
-    Listener, Metrics, Phase, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind,
-};
+use aro_runtime::{Phase, Scope, SystemClock};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -48,34 +46,12 @@ impl Node {
 
 /// How long tasks may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-const CLUSTER: &str = "one";
 
 impl Server {
     /// Ours, in this process, reached over TLS as from anywhere.
     async fn ours() -> Result<Self> {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("server"));
-        let config = KubeConfig {
-            clusters: vec![CLUSTER.to_owned()],
-            workloads: false,
-            nodes: 0,
-            ..KubeConfig::default()
-        };
-        let started = tokio::sync::watch::Sender::new(None);
-        let ports = KubePorts {
-            listener: Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?,
-            dir: data.path().to_owned(),
-            flush: false,
-            clock: SystemClock::shared(),
-            metrics: Metrics::new(),
-            readiness: Readiness::new(),
-            images: Arc::new(NoImages),
-            started: started.clone(),
-        };
-        let server = Kube::build(config.check()?, ports)?;
-        let own = scope.child(Phase::Store, "kube");
-        let inside = own.clone();
-        own.spawn(TaskKind::Helper, "kube", async move { server.run(inside).await });
-        started.subscribe().wait_for(Option::is_some).await?;
+        inside::start(data.path(), &scope).await?;
         let kubeconfig = Kubeconfig::read_from(data.path().join("kubeconfig.yaml"))?;
         Self::at(kubeconfig, Some(CLUSTER), scope, data, None).await
     }

@@ -4,19 +4,17 @@
 //! ([`World::namespace`]), so that several share a world: starting a real API server takes seconds.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_fixtures::wait;
+use aro_kube::ClusterService;
 use aro_kube::identity::user::User;
-use aro_kube::{ClusterService, Kube, KubeConfig, KubePorts, NoImages};
+use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
 use aro_reconcile::ReconcileMetrics;
-use aro_runtime::{
-    Listener, Metrics, Phase, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind,
-};
+use aro_runtime::{Phase, Scope, SystemClock};
 use aro_workloads::{Workloads, WorkloadsOptions};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -47,37 +45,13 @@ pub struct World {
 
 /// How long tasks may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-const CLUSTER: &str = "one";
 
 impl World {
     /// Our API server, in this process; the listener is for kubectl.
     pub async fn ours() -> Result<Self> {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         // The world has controllers and nodes of its own.
-        let config = KubeConfig {
-            clusters: vec![CLUSTER.to_owned()],
-            workloads: false,
-            nodes: 0,
-            ..KubeConfig::default()
-        };
-        let started = tokio::sync::watch::Sender::new(None);
-        let ports = KubePorts {
-            listener: Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?,
-            dir: data.path().to_owned(),
-            flush: false,
-            clock: SystemClock::shared(),
-            metrics: Metrics::new(),
-            readiness: Readiness::new(),
-            images: Arc::new(NoImages),
-            started: started.clone(),
-        };
-        let server = Kube::build(config.check()?, ports)?;
-        let server_scope = scope.child(Phase::Store, "kube");
-        let inside = server_scope.clone();
-        server_scope.spawn(TaskKind::Helper, "kube", async move { server.run(inside).await });
-        let mut answers = started.subscribe();
-        let clusters = answers.wait_for(Option::is_some).await?.clone().context("the clusters")?;
-        let cluster = clusters.get(CLUSTER).context("the cluster")?;
+        let cluster = inside::start(data.path(), &scope).await?;
         let client = aro_kube_client::of_service(ClusterService::in_process(cluster, User::admin()));
         let kubeconfig = data.path().join("kubeconfig.yaml");
         Self::furnish("ours", client, kubeconfig, CLUSTER, scope, data, None).await
