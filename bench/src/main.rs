@@ -7,6 +7,7 @@
 mod arm;
 mod kube;
 mod load;
+mod maestro;
 mod report;
 mod workloads;
 
@@ -27,6 +28,8 @@ enum What {
     Arm(arm::Options),
     /// Writes, reads, lists and watches of embedded Kubernetes, beside a real one.
     Kube(kube::Options),
+    /// Maestro's chain: publish, apply, status; lists, searches, resync.
+    Maestro(maestro::Options),
     /// Pods from Deployment to Ready, nodes, memory, the start of a region.
     Workloads(workloads::Options),
 }
@@ -37,10 +40,12 @@ async fn main() -> Result<()> {
         None => {
             arm::run(arm::Options::default()).await?;
             kube::run(kube::Options::default()).await?;
-            workloads::run(workloads::Options::default()).await
+            workloads::run(workloads::Options::default()).await?;
+            maestro::run(maestro::Options::default()).await
         }
         Some(What::Arm(options)) => arm::run(options).await,
         Some(What::Kube(options)) => kube::run(options).await,
+        Some(What::Maestro(options)) => maestro::run(options).await,
         Some(What::Workloads(options)) => workloads::run(options).await,
     }
 }
