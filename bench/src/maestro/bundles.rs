@@ -70,7 +70,7 @@ fn config_maps(name: &str) -> Value {
             json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": "load"}},
-                "data": {"value": name, "text": "x".repeat(860)},
+                "data": {"value": name, "text": "x".repeat(960)},
             })
         })
         .collect();

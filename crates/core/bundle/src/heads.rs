@@ -4,6 +4,7 @@
 //! there. Only nothing is kept of it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aro_crds::work::v1::{DeleteOption, ManifestConfigOption, ManifestWorkExecutor};
 use serde::Deserialize;
@@ -39,7 +40,7 @@ pub(crate) fn read(data: &[u8]) -> serde_json::Result<ManifestBundle> {
         return serde_json::from_slice(data);
     }
     let Heads { manifests, delete_option, manifest_configs, executor } = serde_json::from_slice(data)?;
-    let manifests = manifests.into_iter().map(|Head(value)| value).collect();
+    let manifests = Arc::new(manifests.into_iter().map(|Head(value)| value).collect());
     Ok(ManifestBundle { manifests, delete_option, manifest_configs, executor })
 }
 

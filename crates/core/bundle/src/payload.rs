@@ -1,5 +1,7 @@
 //! What events carry: a bundle's manifests, and how they are.
 
+use std::sync::Arc;
+
 use aro_crds::work::v1::{
     DeleteOption, ManifestCondition, ManifestConfigOption, ManifestWorkExecutor, ManifestWorkStatus,
 };
@@ -12,9 +14,9 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestBundle {
-    /// The objects, in the order in which they are applied.
+    /// The objects, in the order in which they are applied. Shared with whoever applies them: they are most of a bundle.
     #[serde(default, deserialize_with = "or_default")]
-    pub manifests: Vec<Value>,
+    pub manifests: Arc<Vec<Value>>,
     /// What becomes of them when the bundle goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_option: Option<DeleteOption>,

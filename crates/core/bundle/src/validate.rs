@@ -167,7 +167,7 @@ mod tests {
 
     fn problems(manifests: Value) -> Vec<String> {
         let Value::Array(manifests) = manifests else { panic!("a list") };
-        let bundle = ManifestBundle { manifests, ..ManifestBundle::default() };
+        let bundle = ManifestBundle { manifests: manifests.into(), ..ManifestBundle::default() };
         validate(&bundle).iter().map(|problem| problem.at.clone()).collect()
     }
 

@@ -32,6 +32,26 @@ pub(crate) fn clean(manifest: &mut Value) {
     without_null_times(manifest);
 }
 
+/// Whether [`clean`] leaves it as it is.
+pub(crate) fn is_clean(manifest: &Value) -> bool {
+    let Value::Object(members) = manifest else { return true };
+    let metadata = members.get("metadata").and_then(Value::as_object).into_iter().flatten();
+    !members.contains_key("status")
+        && metadata.map(|(name, _)| name.as_str()).all(|name| !SET_BY_SERVERS.contains(&name))
+        && !has_null_times(manifest)
+}
+
+fn has_null_times(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.get("creationTimestamp").is_some_and(Value::is_null)
+                || members.values().any(has_null_times)
+        }
+        Value::Array(items) => items.iter().any(has_null_times),
+        _ => false,
+    }
+}
+
 /// Programs write `creationTimestamp: null` wherever there is metadata.
 fn without_null_times(value: &mut Value) {
     match value {
@@ -171,7 +191,12 @@ mod tests {
             "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "creationTimestamp": null, "labels": {"a": "b"}},
             "spec": {"template": {"metadata": {"creationTimestamp": null, "name": "t"}}},
         });
+        for part in ["status", "metadata", "spec"] {
+            let only = json!({"kind": "Deployment", part: manifest[part]});
+            assert!(!is_clean(&only), "{part}");
+        }
         clean(&mut manifest);
+        assert!(is_clean(&manifest));
         assert_eq!(
             manifest,
             json!({"kind": "Deployment", "metadata": {"name": "a", "labels": {"a": "b"}},
@@ -181,6 +206,7 @@ mod tests {
             let mut cleaned = odd.clone();
             clean(&mut cleaned);
             assert_eq!(cleaned, odd);
+            assert!(is_clean(&odd));
         }
     }
 

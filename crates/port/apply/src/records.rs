@@ -1,5 +1,7 @@
 //! Records: one `AppliedManifestWork` for each work, in the cluster, for as long as anything of the work is there.
 
+mod lean;
+
 use std::sync::Arc;
 
 use aro_crds::work::v1::{
@@ -18,14 +20,16 @@ use crate::intent::{self, INTENDED};
 use crate::manifest::same_object;
 use crate::work::Work;
 
+pub(crate) use lean::Record;
+
 /// Keeps a record until everything of it is gone.
 pub(crate) const FINALIZER: &str = "cluster.open-cluster-management.io/applied-manifest-work-cleanup";
 
 /// The records of one agent.
 #[derive(Clone)]
 pub(crate) struct Records {
-    api: Api<AppliedManifestWork>,
-    informer: Informer<AppliedManifestWork>,
+    api: Api<Record>,
+    informer: Informer<Record>,
     hub_hash: String,
     agent_id: String,
 }
@@ -73,12 +77,12 @@ impl Records {
     }
 
     /// All of ours, with the names of their works.
-    pub(crate) fn all(&self) -> Vec<(String, Arc<AppliedManifestWork>)> {
+    pub(crate) fn all(&self) -> Vec<(String, Arc<Record>)> {
         let records = self.informer.cache().all();
         records.into_iter().filter_map(|record| Some((self.work_of(&record)?, record))).collect()
     }
 
-    pub(crate) fn get(&self, work: &str) -> Option<Arc<AppliedManifestWork>> {
+    pub(crate) fn get(&self, work: &str) -> Option<Arc<Record>> {
         let record = self.informer.cache().get(&ObjectKey::new("", self.name(work)));
         record.filter(|record| self.is_of(record, work))
     }
@@ -94,7 +98,7 @@ impl Records {
         &self,
         work: &Work,
         wanted: &[AppliedManifestResourceMeta],
-    ) -> Result<Arc<AppliedManifestWork>, kube::Error> {
+    ) -> Result<Arc<Record>, kube::Error> {
         if let Some(record) = self.get(&work.name) {
             if record.metadata.deletion_timestamp.is_some() || intent::covers(&record, wanted) {
                 return Ok(record);
@@ -120,7 +124,7 @@ impl Records {
         if !wanted.is_empty() {
             record.metadata.annotations = Some([(INTENDED.to_owned(), intent::write(wanted))].into());
         }
-        let made = match self.api.create(&PostParams::default(), &record).await {
+        let made = match self.api.create(&PostParams::default(), &Record(record)).await {
             Err(error) if code(&error) == 409 => {
                 let there = self.api.get(&name).await?;
                 if !self.is_of(&there, &work.name) {
@@ -138,7 +142,7 @@ impl Records {
         &self,
         record: &AppliedManifestWork,
         entries: &[AppliedManifestResourceMeta],
-    ) -> Result<Arc<AppliedManifestWork>, kube::Error> {
+    ) -> Result<Arc<Record>, kube::Error> {
         let patch = json!({"metadata": {
             "uid": record.uid(), "annotations": {INTENDED: intent::write(entries)},
         }});

@@ -10,6 +10,7 @@ use aro_base::Timestamp;
 use aro_crds::work::v1::ManifestWorkStatus;
 use parking_lot::Mutex;
 
+use crate::manifest::{clean, is_clean};
 use crate::memory::Memory;
 use crate::work::Work;
 
@@ -54,7 +55,10 @@ pub(crate) struct Works {
 impl Works {
     /// A work is to be so. Whether that needs a pass.
     pub(crate) fn put(&self, mut work: Work, now: Timestamp) -> bool {
-        work.manifests.iter_mut().for_each(crate::manifest::clean);
+        // Hardly ever: then the one who gave the work and the engine share its manifests.
+        if !work.manifests.iter().all(is_clean) {
+            Arc::make_mut(&mut work.manifests).iter_mut().for_each(clean);
+        }
         let mut all = self.all.lock();
         let Some(entry) = all.get_mut(&work.name) else {
             let status = Arc::new(work.prior.take().unwrap_or_default());
@@ -169,7 +173,7 @@ mod tests {
         Work {
             name: "w".to_owned(),
             generation,
-            manifests: vec![json!({"data": data, "status": {}})],
+            manifests: Arc::new(vec![json!({"data": data, "status": {}})]),
             ..Work::default()
         }
     }

@@ -1,6 +1,7 @@
 //! What the engine is given, and what it tells.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use aro_base::Timestamp;
 use aro_crds::work::v1::{DeleteOption, ManifestConfigOption, ManifestWorkExecutor, ManifestWorkStatus};
@@ -16,7 +17,7 @@ pub struct Work {
     /// Labels of its record, when that is made.
     pub labels: BTreeMap<String, String>,
     /// The objects.
-    pub manifests: Vec<Value>,
+    pub manifests: Arc<Vec<Value>>,
     /// How single objects are treated.
     pub configs: Vec<ManifestConfigOption>,
     /// What becomes of them when the work goes.

@@ -125,7 +125,7 @@ pub(crate) fn sample(id: &str, version: i32) -> Record {
         tracing: None,
         hash: format!("hash of {version}"),
         spec: Arc::new(ManifestBundle {
-            manifests: vec![json!({"kind": "ConfigMap"})],
+            manifests: Arc::new(vec![json!({"kind": "ConfigMap"})]),
             ..ManifestBundle::default()
         }),
         deleting: false,

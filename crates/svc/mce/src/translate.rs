@@ -1,6 +1,7 @@
 //! From ManifestWorks to what the engine is given, and back.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use aro_apply::Work;
 use aro_crds::work::v1::{ManifestWork, ManifestWorkStatus};
@@ -18,7 +19,7 @@ pub(crate) fn work_of(object: &ManifestWork) -> Work {
         name: object.name_any(),
         generation: generation(object),
         labels: object.labels().clone(),
-        manifests: spec.workload.manifests.iter().map(|manifest| manifest.0.clone()).collect(),
+        manifests: Arc::new(spec.workload.manifests.iter().map(|manifest| manifest.0.clone()).collect()),
         configs: spec.manifest_configs.clone(),
         delete_option: spec.delete_option.clone(),
         executor: spec.executor.clone(),
@@ -95,7 +96,7 @@ mod tests {
     fn a_work_carries_all_its_manifest_work_says() {
         let work = work_of(&object());
         assert_eq!((work.name.as_str(), work.generation, work.labels["a"].as_str()), ("w", 3, "b"));
-        assert_eq!(work.manifests, [json!({"kind": "ConfigMap"})]);
+        assert_eq!(*work.manifests, [json!({"kind": "ConfigMap"})]);
         assert_eq!(work.configs.len(), 1);
         assert!(work.delete_option.is_some() && work.executor.is_some() && work.prior.is_some());
     }

@@ -10,6 +10,8 @@ mod requests;
 mod restart;
 mod strategies;
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use aro_apply::Work;
 use aro_crds::work::v1::{
@@ -21,7 +23,7 @@ use serde_json::Value;
 
 /// A work of these manifests.
 fn work(name: &str, generation: i64, manifests: Vec<Value>) -> Work {
-    Work { name: name.to_owned(), generation, manifests, ..Work::default() }
+    Work { name: name.to_owned(), generation, manifests: Arc::new(manifests), ..Work::default() }
 }
 
 /// Settings for a configmap.

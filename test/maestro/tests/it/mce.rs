@@ -1,5 +1,7 @@
 //! The work agent of the management cluster, alone and behind another agent.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use aro_apply::Work;
 use aro_crds::work::v1::{
@@ -166,7 +168,7 @@ async fn a_work_inside_a_work_shows_its_feedback_outside(world: &World) -> Resul
         maestro.put(Work {
             name: "bundle".to_owned(),
             generation,
-            manifests: vec![inner.clone()],
+            manifests: Arc::new(vec![inner.clone()]),
             configs: vec![outer_config.clone()],
             ..Work::default()
         });

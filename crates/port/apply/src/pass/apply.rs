@@ -21,6 +21,7 @@ use crate::intent;
 use crate::manifest::{Prepared, Target, prepare};
 use crate::memory::{Object, Place, place};
 use crate::owners::Owner;
+use crate::records::Record;
 use crate::removal::{self, Left};
 use crate::state::Turn;
 use crate::status::{Frame, Seen, is_complete, is_frozen, of_work, says_applied};
@@ -77,7 +78,7 @@ impl Passes {
         &self,
         work: &Work,
         wanted: &[AppliedManifestResourceMeta],
-    ) -> Result<Arc<AppliedManifestWork>, Fault> {
+    ) -> Result<Arc<Record>, Fault> {
         let record = self.records.ensure(work, wanted).await;
         record.map_err(|error| Fault::caused("make the work's record", error))
     }

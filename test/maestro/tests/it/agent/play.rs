@@ -151,7 +151,7 @@ impl Play {
 
     /// What the server sends for a bundle.
     pub fn spec(id: &str, version: i32, manifests: &[Value]) -> Result<Event> {
-        let bundle = ManifestBundle { manifests: manifests.to_vec(), ..ManifestBundle::default() };
+        let bundle = ManifestBundle { manifests: Arc::new(manifests.to_vec()), ..ManifestBundle::default() };
         Self::bundle(id, version, &serde_json::to_value(bundle)?)
     }
 
