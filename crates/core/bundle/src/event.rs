@@ -270,7 +270,7 @@ pub enum EventError {
 }
 
 /// What came from outside is told shortened.
-fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     const MOST: usize = 120;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -22,7 +22,9 @@ mod validate;
 
 pub use delivery::Delivery;
 pub use digest::{content_hash, status_hash};
-pub use event::{Action, Attribute, DATA_TYPE, Event, EventError, EventType, Subresource, grpc, json, mqtt};
+pub use event::{
+    Action, Attribute, DATA_TYPE, Event, EventError, EventType, Subresource, grpc, json, mqtt, shortened,
+};
 pub use identity::work_uid;
 pub use payload::{BundleStatus, ManifestBundle};
 pub use resync::{IdRange, KnownStatus, KnownVersion, SpecResync, StatusResync, spec_pages, status_pages};

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::payload::or_default;
 use crate::{Attribute, Event};
 
 /// What an agent has: the answer is everything newer, and deletions of what should not be there.
@@ -14,7 +15,7 @@ use crate::{Attribute, Event};
 #[serde(rename_all = "camelCase")]
 pub struct SpecResync {
     /// Everything it has; nothing listed: it has nothing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub resource_versions: Vec<KnownVersion>,
 }
 
@@ -34,7 +35,7 @@ pub struct KnownVersion {
 #[serde(rename_all = "camelCase")]
 pub struct StatusResync {
     /// What is known; nothing listed: send everything.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub status_hashes: Vec<KnownStatus>,
 }
 

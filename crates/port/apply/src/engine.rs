@@ -83,6 +83,14 @@ impl Engine {
         self.passes.queue.add(name.to_owned());
     }
 
+    /// The same of a work that is known in full: what stays on the cluster is decided by what it says now, not by what the
+    /// engine was told before, or has forgotten.
+    pub fn leave(&self, work: Work) {
+        let name = work.name.clone();
+        self.passes.works.leave(work, self.passes.now());
+        self.passes.queue.add(name);
+    }
+
     /// Says that all works are known now. Records that no work belongs to are looked after: those being deleted are
     /// finished, the others are evicted after the grace period, if there is one.
     pub fn resume(&self) {

@@ -28,6 +28,20 @@ struct Entry {
     memory: Memory,
 }
 
+impl Entry {
+    /// Of a work that is only heard of now that it goes.
+    fn leaving(now: Timestamp) -> Self {
+        Self {
+            work: None,
+            revision: 0,
+            deleting: true,
+            received: now,
+            status: Arc::default(),
+            memory: Memory::default(),
+        }
+    }
+}
+
 /// What a pass works with.
 #[derive(Debug)]
 pub(crate) struct Turn {
@@ -85,16 +99,20 @@ impl Works {
 
     /// A work is to go. From now on nothing else can become of it.
     pub(crate) fn delete(&self, name: &str, now: Timestamp) {
+        self.all.lock().entry(name.to_owned()).or_insert_with(|| Entry::leaving(now)).deleting = true;
+    }
+
+    /// The same, and this is what it says about what stays. That may change until the end.
+    pub(crate) fn leave(&self, work: Work, now: Timestamp) {
         let mut all = self.all.lock();
-        let entry = all.entry(name.to_owned()).or_insert_with(|| Entry {
-            work: None,
-            revision: 0,
-            deleting: true,
-            received: now,
-            status: Arc::default(),
-            memory: Memory::default(),
-        });
+        let entry = all.entry(work.name.clone()).or_insert_with(|| Entry::leaving(now));
         entry.deleting = true;
+        // What is there is still what was applied before.
+        let known = entry.work.as_deref().cloned();
+        entry.work = Some(Arc::new(match known {
+            Some(known) => Work { delete_option: work.delete_option, generation: work.generation, ..known },
+            None => Work { prior: None, ..work },
+        }));
     }
 
     /// Takes a work for a pass. Its memory has to be given back.
@@ -165,9 +183,30 @@ fn replaces(known: Option<&Work>, new: &Work) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use aro_crds::work::v1::{DeleteOption, DeletePropagationPolicy};
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_stays_is_what_a_work_says_when_it_goes() {
+        let orphan =
+            DeleteOption { propagation_policy: DeletePropagationPolicy::Orphan, ..DeleteOption::default() };
+        let works = Works::default();
+        assert!(works.put(work(1, "a"), Timestamp::UNIX_EPOCH));
+        works.leave(Work { delete_option: Some(orphan.clone()), ..work(2, "b") }, Timestamp::UNIX_EPOCH);
+        let leaving = |name: &str| works.take(name).unwrap();
+        let known = leaving("w");
+        let said = known.work.as_ref().unwrap();
+        assert!(known.deleting);
+        assert_eq!((said.delete_option.as_ref(), said.generation), (Some(&orphan), 2));
+        assert_eq!(said.manifests[0]["data"], "a", "that is what is there");
+        let unknown = Work { name: "x".to_owned(), delete_option: Some(orphan.clone()), ..Work::default() };
+        works.leave(unknown, Timestamp::UNIX_EPOCH);
+        assert_eq!(leaving("x").work.as_ref().unwrap().delete_option, Some(orphan), "after a restart, too");
+        works.delete("x", Timestamp::UNIX_EPOCH);
+        assert!(leaving("x").work.is_some(), "saying it again forgets nothing");
+    }
 
     fn work(generation: i64, data: &str) -> Work {
         Work {

@@ -342,6 +342,7 @@ fn came_up(shared: &Shared, session: &Arc<Session>) {
     shared.metrics.connects.inc();
     shared.metrics.connected.set(1);
     shared.up.send_replace(true);
+    tracing::info!(broker = shared.options.broker, "connected to the broker");
     shared.inbox.connected();
 }
 

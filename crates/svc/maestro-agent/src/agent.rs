@@ -7,7 +7,7 @@ use aro_base::SharedClock;
 use aro_bundle::{Action, Event, IdRange, SequenceId, StatusResync, Subresource, Topics};
 use aro_crds::work::v1::ManifestWorkStatus;
 use aro_mqtt::{Delivery, Inbox};
-use aro_runtime::Component;
+use aro_runtime::{Component, Seldom};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -35,6 +35,8 @@ pub struct Agent {
     pub held: Notify,
     /// Whether the server is still to be told what is known.
     pub resync: Mutex<bool>,
+    /// How often the server is asked for what it believes to be here.
+    pub asking: Seldom,
 }
 
 impl Agent {
@@ -67,8 +69,16 @@ impl Agent {
             Err(error) => return self.drop_event(&error.to_string(), &event.source),
         };
         let range = IdRange::of_statuses(event);
-        let count = self.book.lock().resync(&request, range.as_ref());
-        tracing::debug!(listed = request.status_hashes.len(), count, "statuses are sent again");
+        let mut book = self.book.lock();
+        let count = book.resync(&request, range.as_ref());
+        let missing = request.status_hashes.iter().filter(|one| !book.knows(&one.id)).count();
+        drop(book);
+        tracing::debug!(listed = request.status_hashes.len(), count, missing, "statuses are sent again");
+        // The server believes that something is here which is not: it has to learn what is, and sends the rest.
+        if missing > 0 && self.asking.now().is_some() {
+            tracing::info!(missing, "the server has works that are not known here; it is asked for them");
+            *self.resync.lock() = true;
+        }
         self.to_say.notify_one();
     }
 
@@ -90,6 +100,7 @@ impl Agent {
             }
             Decision::Delete(record) => {
                 let record = book.note(*record);
+                tracing::info!(id, version = record.version, "a work is taken away");
                 // Of what is gone already only the report is owed.
                 if record.gone {
                     book.gone(&record.name);

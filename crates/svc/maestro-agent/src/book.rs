@@ -90,6 +90,11 @@ impl Book {
         self.records.get(id)
     }
 
+    /// Whether there is anything to tell about a bundle.
+    pub fn knows(&self, id: &str) -> bool {
+        self.records.contains_key(id) || self.refusals.contains_key(id)
+    }
+
     pub fn len(&self) -> usize {
         self.records.len()
     }

@@ -31,15 +31,21 @@ pub fn decide(event: &Event, known: Option<&Record>, now: Timestamp) -> Decision
     let metadata = event.metadata_object();
     if event.deletion_timestamp.is_some() {
         let record = match known {
-            // What is to go is what is there; only the generation is new.
+            // What is to go is what is there; the generation is new, and what it says about what stays.
             Some(known) => Record {
                 deleting: true,
                 version: version.max(known.version),
                 source: said_by(event, known),
+                spec: leaving_spec(event, version, known),
                 ..known.clone()
             },
             None => {
-                Record { deleting: true, ..record(event, id, version, metadata.unwrap_or_default(), now) }
+                let spec = event.payload::<ManifestBundle>().unwrap_or_default().into();
+                Record {
+                    deleting: true,
+                    spec,
+                    ..record(event, id, version, metadata.unwrap_or_default(), now)
+                }
             }
         };
         return Decision::Delete(Box::new(record));
@@ -70,6 +76,20 @@ pub fn decide(event: &Event, known: Option<&Record>, now: Timestamp) -> Decision
             Decision::Apply(Box::new(record))
         }
         None => Decision::Apply(Box::new(record)),
+    }
+}
+
+/// What is known of a work that goes, with the newest word on what stays: that may have changed while nobody was there to
+/// hear it, and a deletion is the last to tell.
+fn leaving_spec(event: &Event, version: i32, known: &Record) -> Arc<ManifestBundle> {
+    if version < known.version || event.data.is_empty() {
+        return known.spec.clone();
+    }
+    match event.payload::<ManifestBundle>() {
+        Ok(said) if said.delete_option != known.spec.delete_option => {
+            Arc::new(ManifestBundle { delete_option: said.delete_option, ..(*known.spec).clone() })
+        }
+        _ => known.spec.clone(),
     }
 }
 

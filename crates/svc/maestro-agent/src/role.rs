@@ -9,7 +9,9 @@ use aro_base::{SharedClock, chain};
 use aro_bundle::Topics;
 use aro_mqtt::{Link, LinkPorts, Resolve};
 use aro_reconcile::ReconcileMetrics;
-use aro_runtime::{BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, TaskKind};
+use aro_runtime::{
+    BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, Seldom, TaskKind,
+};
 use aro_store::SharedStore;
 use parking_lot::Mutex;
 use sha2::Digest as _;
@@ -24,6 +26,9 @@ use crate::ports::MaestroAgentPorts;
 use crate::record::Record;
 use crate::sender;
 use crate::speech::Speaker;
+
+/// How often the server is asked for what it believes to be here: it may be unable to send something.
+const ASKING: Duration = Duration::from_secs(5);
 
 /// Maestro's agent.
 pub struct MaestroAgent {
@@ -77,12 +82,13 @@ impl Role for MaestroAgent {
             to_write: Notify::new(),
             held: Notify::new(),
             resync: Mutex::new(false),
+            asking: Seldom::every(ASKING),
         });
         let engine =
             Engine::start(self.client, options, agent.clone(), &scope.child(Phase::Reconcilers, "apply"));
         for record in works {
             if record.deleting {
-                engine.delete(&record.name);
+                engine.leave(record.work());
             } else {
                 engine.put(record.work());
             }

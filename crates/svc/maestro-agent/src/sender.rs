@@ -214,7 +214,7 @@ async fn write_due(agent: &SharedAgent, ledger: &mut Ledger) -> bool {
         if let Some(engine) = agent.engine.get() {
             for record in released {
                 if record.deleting {
-                    engine.delete(&record.name);
+                    engine.leave(record.work());
                 } else {
                     engine.put(record.work());
                 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use aro_base::Timestamp;
 use parking_lot::Mutex;
 
+use crate::rows::LONGEST_PAUSE;
+
 /// What is known of one unconfirmed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unconfirmed {
@@ -52,13 +54,21 @@ impl Backlog {
     pub fn due(&self, now: Timestamp) -> Vec<Arc<str>> {
         let mut all = self.0.lock();
         let mut ids: Vec<(Timestamp, Arc<str>)> = Vec::new();
-        for (id, one) in all.iter_mut().filter(|(_, one)| one.next_attempt <= now) {
+        // What is further ahead than any pause was written by a clock that was wrong.
+        let ahead = now.saturating_add(LONGEST_PAUSE).unwrap_or(Timestamp::MAX);
+        let due = |one: &Unconfirmed| one.next_attempt <= now || one.next_attempt > ahead;
+        for (id, one) in all.iter_mut().filter(|(_, one)| due(one)) {
             one.next_attempt =
                 now.saturating_add(aro_base::SignedDuration::from_secs(2)).unwrap_or(Timestamp::MAX);
             ids.push((one.since, id.clone()));
         }
         ids.sort();
         ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Forgets everything: it is read anew.
+    pub fn clear(&self) {
+        self.0.lock().clear();
     }
 
     /// How many have been waiting since before a moment, how many there are, and the oldest's moment.

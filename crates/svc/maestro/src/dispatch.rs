@@ -42,7 +42,7 @@ pub struct Dispatcher {
 
 /// Rows kept for publishing without reading them again; more are read.
 const FRESH: usize = 4096;
-/// Times of publishing that wait for a status; of more the first status will not tell it.
+/// Times of publishing that wait for a status at most.
 const PUBLISHED: usize = 100_000;
 
 impl Dispatcher {
@@ -108,10 +108,14 @@ impl Dispatcher {
     }
 
     async fn claim(&self, id: &str) -> Result<Option<Bundle>, crate::Fault> {
-        let Some(row) = self.rows.find_bundle(id).await? else { return Ok(None) };
+        let Some(row) = self.rows.find_bundle(id).await? else {
+            // The feed may have forgotten to say so, after a long time without it.
+            self.backlog.see(id, None);
+            return Ok(None);
+        };
         let now = self.clock.now();
         // What the backlog knows may be a moment old.
-        if row.value.delivery.next_attempt.is_none_or(|next| next.0 > now) {
+        if !row.value.delivery.is_due(now) {
             return Ok(None);
         }
         Ok(self.rows.claim_attempt(&row).await?.map(|row| row.value))
@@ -122,9 +126,9 @@ impl Dispatcher {
         self.published.lock().get(id).filter(|(of, _)| *of == version).map(|(_, at)| *at)
     }
 
-    /// Nobody will ask any more.
-    pub fn forget(&self, id: &str) {
-        self.published.lock().remove(id);
+    /// Nobody will ask any more. Gives the time that was known.
+    pub fn forget(&self, id: &str) -> Option<Timestamp> {
+        self.published.lock().remove(id).map(|(_, at)| at)
     }
 
     /// Publishes one event to a consumer.
@@ -146,6 +150,9 @@ impl Reconcile for Dispatcher {
             // The next connect publishes everything unconfirmed.
             return Ok(Outcome::Settled);
         }
+        // A deletion is looked at once more: it may have waited here while another replica saw its end and a new bundle
+        // of the same id, which it must not take away.
+        let fresh = fresh.filter(|row| !row.is_deleting());
         let row = if fresh.is_some() {
             fresh
         } else {
@@ -159,11 +166,13 @@ impl Reconcile for Dispatcher {
         match self.say(&row.consumer_name, &event).await {
             Ok(()) => {
                 let mut published = self.published.lock();
-                if published.len() < PUBLISHED {
-                    published.entry(id.clone()).or_insert((row.version, now));
-                    if let Some(known) = published.get_mut(id).filter(|known| known.0 != row.version) {
-                        *known = (row.version, now);
-                    }
+                // Of statuses that other replicas store nothing is heard here: what gathers is thrown away in the end.
+                if published.len() >= PUBLISHED {
+                    published.clear();
+                }
+                let known = published.entry(id.clone()).or_insert((row.version, now));
+                if known.0 != row.version {
+                    *known = (row.version, now);
                 }
                 Ok(Outcome::Settled)
             }

@@ -15,6 +15,8 @@ pub enum Code {
     Validation,
     /// 9: our fault, or the store's.
     General,
+    /// 9 as well: what is stored cannot be read. Trying again does not help.
+    Unreadable,
     /// 10: the method is not offered.
     NotImplemented,
     /// 17: the request's body cannot be read.
@@ -31,7 +33,7 @@ impl Code {
             Self::Conflict => 6,
             Self::NotFound => 7,
             Self::Validation => 8,
-            Self::General => 9,
+            Self::General | Self::Unreadable => 9,
             Self::NotImplemented => 10,
             Self::Malformed => 17,
             Self::BadRequest => 21,
@@ -45,7 +47,7 @@ impl Code {
             Self::Conflict => StatusCode::CONFLICT,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Validation | Self::Malformed | Self::BadRequest => StatusCode::BAD_REQUEST,
-            Self::General => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::General | Self::Unreadable => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotImplemented => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -76,5 +78,11 @@ impl Fault {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self { code: Code::General, reason: reason.into(), source: Some(source.into()) }
+    }
+
+    /// Something stored that cannot be read.
+    pub fn unreadable(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let reason = "a stored row cannot be read".to_owned();
+        Self { code: Code::Unreadable, reason, source: Some(source.into()) }
     }
 }

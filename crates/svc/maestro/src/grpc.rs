@@ -112,6 +112,18 @@ impl Door {
         if metadata + ADDED > MAX_PROPERTY {
             return too_large("the work's metadata", metadata, MAX_PROPERTY - ADDED);
         }
+        let texts = [
+            ("`id`", Some(&event.id)),
+            ("`source`", Some(&event.source)),
+            ("`resourceid`", event.resource_id.as_ref()),
+            ("`logtracing`", event.log_tracing.as_ref()),
+        ];
+        for (name, text) in texts {
+            let size = text.map_or(0, String::len);
+            if size > MAX_PROPERTY {
+                return too_large(name, size, MAX_PROPERTY);
+            }
+        }
         let limit = MAX_MANIFESTS.min(self.dispatcher.max_event);
         if event.data.len() > limit {
             return too_large("the bundle", event.data.len(), limit);
@@ -231,7 +243,7 @@ fn refused(event: &Event, fault: &Fault) -> Status {
     };
     let text = format!("failed to {verb} resource: {fault}");
     match fault.code {
-        Code::General | Code::NotImplemented => unavailable(fault),
+        Code::General | Code::Unreadable | Code::NotImplemented => unavailable(fault),
         Code::NotFound => Status::not_found(status_error(404, "NotFound", &text)),
         Code::Forbidden => Status::permission_denied(status_error(403, "Forbidden", &text)),
         Code::Conflict if event.kind.action == Action::Create => {

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::chain;
-use aro_bundle::{Action, BundleStatus, Event, EventError, EventType, Subresource, Topics, mqtt};
+use aro_bundle::{Action, BundleStatus, Event, EventError, EventType, Subresource, Topics, mqtt, shortened};
 use aro_mqtt::{Ack, Delivery, Inbox};
 use aro_runtime::{Fault, Scope, Seldom, TaskKind};
 use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc};
 
 use crate::dispatch::Dispatcher;
+use crate::fault::Code;
 use crate::rows::Outcome;
 use crate::speech;
 
@@ -81,7 +82,10 @@ pub fn hear(topics: &Topics, topic: &str, message: &mqtt::Message) -> Result<Hea
     let speaker = topics.speaker(topic).ok_or(Refusal::Topic)?;
     let event = mqtt::read(message)?;
     if event.cluster_name != speaker {
-        return Err(Refusal::OtherConsumer { speaker: speaker.to_owned(), claimed: event.cluster_name });
+        return Err(Refusal::OtherConsumer {
+            speaker: speaker.to_owned(),
+            claimed: shortened(&event.cluster_name),
+        });
     }
     match (event.kind.subresource, event.kind.action) {
         (Subresource::Status, Action::Update | Action::ResyncResponse) => {
@@ -202,22 +206,30 @@ async fn store(dispatcher: &Dispatcher, event: &Event, complaints: &Seldom) -> b
                 }
                 return true;
             }
-            Err(error) if error.code != crate::fault::Code::General => {
-                dispatcher.observer.refused("malformed");
+            Err(error) if !may_pass(&error) => {
+                let unreadable = error.code == Code::Unreadable;
+                dispatcher.observer.refused(if unreadable { "unreadable_row" } else { "malformed" });
                 if let Some(untold) = complaints.now() {
-                    tracing::warn!(bundle = id, why = %error, untold, "a status was dropped");
+                    let bundle = shortened(id);
+                    tracing::warn!(bundle, why = %chain(&error), untold, "a status was dropped");
                 }
                 return true;
             }
             Err(error) => {
                 if let Some(untold) = complaints.now() {
-                    tracing::warn!(bundle = id, error = %chain(&error), untold, "a status could not be stored; trying again");
+                    tracing::warn!(bundle = shortened(id), error = %chain(&error), untold, "a status could not be stored; trying again");
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST);
             }
         }
     }
+}
+
+/// Whether trying again may help: the store is away, or others change the bundle all the time. A status that is refused for
+/// another reason would be refused for ever, and everything behind it would wait.
+fn may_pass(error: &crate::Fault) -> bool {
+    matches!(error.code, Code::General | Code::Conflict)
 }
 
 /// Whether an agent reports something that nobody wants: a spec that came late, or again, after its bundle was gone, has
@@ -252,13 +264,22 @@ fn became(dispatcher: &Dispatcher, event: &Event, outcome: Outcome, complaints: 
     };
     dispatcher.observer.status(word);
     match outcome {
-        Outcome::Stored | Outcome::Removed => dispatcher.forget(id),
+        Outcome::Stored => {
+            // Known until the first status of a version comes.
+            if let Some(published) = dispatcher.forget(id) {
+                let took = dispatcher.clock.now().duration_since(published);
+                dispatcher.observer.first_status.observe(took.as_secs_f64().max(0.0));
+            }
+        }
+        Outcome::Removed => {
+            dispatcher.forget(id);
+        }
         Outcome::Lost => dispatcher.queue.add(id.into()),
         Outcome::WrongConsumer => {
             if let Some(untold) = complaints.now() {
                 let consumer = event.cluster_name.as_str();
                 tracing::warn!(
-                    bundle = id,
+                    bundle = shortened(id),
                     consumer,
                     untold,
                     "an agent reports a bundle of another consumer; dropped"

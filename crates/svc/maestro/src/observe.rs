@@ -54,7 +54,7 @@ pub struct Inner {
     pub undelivered: Gauge,
     /// How long the oldest of them has waited, in seconds.
     pub oldest: Gauge<f64, std::sync::atomic::AtomicU64>,
-    /// From stored to the first status of a version.
+    /// From publishing a version to its first status.
     pub first_status: Histogram,
     /// Answers to resyncs of agents.
     pub spec_resync: Histogram,
@@ -125,7 +125,7 @@ impl Observer {
             );
             registry.register(
                 "resource_first_status_latency_seconds",
-                "From storing a version to its first status",
+                "From publishing a version to its first status",
                 inner.first_status.clone(),
             );
             registry.register(
@@ -171,6 +171,10 @@ impl Observer {
             tonic::Code::NotFound => "NotFound",
             tonic::Code::PermissionDenied => "PermissionDenied",
             tonic::Code::Unauthenticated => "Unauthenticated",
+            tonic::Code::ResourceExhausted => "ResourceExhausted",
+            tonic::Code::FailedPrecondition => "FailedPrecondition",
+            tonic::Code::Internal => "Internal",
+            tonic::Code::Unknown => "Unknown",
             tonic::Code::Unavailable => "Unavailable",
             _ => "Other",
         };

@@ -74,8 +74,13 @@ pub fn start(dispatcher: Arc<Dispatcher>, mut asked: mpsc::Receiver<(Event, Ack)
                 }
                 question = asked.recv() => {
                     let Some((event, ack)) = question else { return Ok::<_, Fault>(()) };
-                    let (consumer, range) = (event.cluster_name.clone(), IdRange::of(&event));
-                    if let Some((_, unanswered)) = turns.add(&consumer, range, (event, ack)) {
+                    let (consumer, range, asked) = (event.cluster_name.clone(), IdRange::of(&event), event.id.clone());
+                    if let Some((event, unanswered)) = turns.add(&consumer, range, (event, ack)) {
+                        // A newer question takes the place of an older one; this one has no place at all.
+                        if event.id == asked {
+                            dispatcher.observer.refused("too_many_questions");
+                            tracing::error!(consumer, "too many agents ask at once; this one is answered when it connects again");
+                        }
                         unanswered.done();
                     }
                 }
@@ -100,6 +105,12 @@ impl Drop for Turn {
 async fn attend(dispatcher: &Dispatcher, event: &Event) {
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
+    if matches!(dispatcher.rows.consumer_by_name(&event.cluster_name).await, Ok(None)) {
+        tracing::warn!(
+            consumer = event.cluster_name,
+            "an agent asks as a consumer that is not there: is its name right, or does the consumer have to be made?"
+        );
+    }
     for _ in 0..TRIES {
         match answer(dispatcher, event).await {
             Ok(sent) => {
@@ -139,6 +150,29 @@ fn wanted(row: &Bundle, has: i64) -> bool {
     row.is_deleting() || i64::from(row.version) > has
 }
 
+/// Whether an agent has a newer version than there is: of a bundle that was made anew while the agent was away, after its
+/// cluster had been given up, or that a restored backup has forgotten. It would take everything for old, for ever.
+fn is_ahead(row: &Bundle, has: i64) -> bool {
+    !row.is_deleting() && has > i64::from(row.version)
+}
+
+/// Gives a bundle a version that is newer than what its agent has. `None` if somebody else changes it right now: that is
+/// published by itself, and its agent asks again.
+async fn raised(dispatcher: &Dispatcher, row: &Bundle, has: i64) -> Result<Option<Bundle>, Fault> {
+    let raised = dispatcher.rows.raise(&row.id, has).await;
+    let raised = raised.map_err(|error| Fault::caused("raise the version of a bundle", error))?;
+    if let Some(row) = &raised {
+        tracing::warn!(
+            bundle = row.id,
+            consumer = row.consumer_name,
+            has,
+            version = row.version,
+            "an agent had a newer version than there was; the bundle counts on from there"
+        );
+    }
+    Ok(raised)
+}
+
 /// Sends an agent what it does not know, and the deletion of what it should not have.
 async fn answer(dispatcher: &Dispatcher, event: &Event) -> Result<usize, Unanswered> {
     let question: SpecResync = event.payload().map_err(Unanswered::Malformed)?;
@@ -153,10 +187,16 @@ async fn answer(dispatcher: &Dispatcher, event: &Event) -> Result<usize, Unanswe
         let mut events = Vec::new();
         for row in rows.into_iter().map(|row| row.value).filter(|row| range.contains(&row.id)) {
             let version = has.remove(&row.id).unwrap_or_default();
-            if wanted(&row, version) {
+            let row =
+                if is_ahead(&row, version) { raised(dispatcher, &row, version).await? } else { Some(row) };
+            if let Some(row) = row.filter(|row| wanted(row, version)) {
                 let fresh = Uuid::new_v4().to_string();
                 let event = speech::to_agent(&row, &dispatcher.server, true, dispatcher.clock.now(), &fresh);
-                events.push(event.map_err(|error| Fault::caused("read a stored bundle", error))?);
+                match event {
+                    Ok(event) => events.push(event),
+                    // One that cannot be read must not keep the others back.
+                    Err(error) => tracing::error!(bundle = row.id, %error, "a stored bundle cannot be read"),
+                }
             }
         }
         sent += say_all(dispatcher, consumer, events).await?;
@@ -166,8 +206,15 @@ async fn answer(dispatcher: &Dispatcher, event: &Event) -> Result<usize, Unanswe
         }
     }
     has.retain(|id, _| range.contains(id));
-    sent += send_away(dispatcher, consumer, has).await?;
-    Ok(sent)
+    let removed = send_away(dispatcher, consumer, has).await?;
+    if removed > 0 {
+        tracing::warn!(
+            consumer,
+            removed,
+            "an agent has what nobody wants, and is to take it away; if that is wrong, look which store this server has"
+        );
+    }
+    Ok(sent + removed)
 }
 
 /// What no row wants is taken away. Reading and sending took a while: what came meanwhile is left alone, and so is what is

@@ -33,6 +33,9 @@ const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 const PUBLISHES: usize = 256;
 /// Consumers asked for statuses after a connect.
 const MOST_CONSUMERS: usize = 100_000;
+/// The pauses between tries to ask all agents for statuses.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How often attempts that are due are looked for.
 const RETRY: Duration = Duration::from_millis(250);
 
@@ -107,8 +110,17 @@ impl Role for MaestroServer {
             loop {
                 connected.notified().await;
                 own.again();
-                if let Err(error) = ask_everybody(&own).await {
-                    tracing::warn!(error = %chain(&error), "agents were not all asked for statuses; the next connect asks again");
+                let mut pause = FIRST_PAUSE;
+                while let Err(error) = ask_everybody(&own).await {
+                    tracing::warn!(error = %chain(&error), "agents were not all asked for statuses; trying again");
+                    tokio::select! {
+                        // The next connect begins anew.
+                        () = connected.notified() => {
+                            own.again();
+                            pause = FIRST_PAUSE;
+                        }
+                        () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                    }
                 }
             }
             #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]

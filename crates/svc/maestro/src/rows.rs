@@ -24,7 +24,7 @@ mod deliveries;
 mod moment;
 mod of_source;
 
-pub use bundle::{Bundle, DeliveryRecord, Farewell};
+pub use bundle::{Bundle, DeliveryRecord, Farewell, LONGEST_PAUSE};
 pub use bundles::{Deletion, Update};
 pub use consumer::Consumer;
 pub use decide::Outcome;
@@ -33,7 +33,7 @@ pub use moment::Moment;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::SharedClock;
+use aro_base::{SharedClock, chain};
 use aro_store::{
     Batch, Condition, Container, DocId, DocKey, Document, NewDocument, Page, PageToken, PartitionKey, Query,
     Raw, SharedStore, StoreError,
@@ -130,8 +130,15 @@ impl Rows {
         page: Page,
     ) -> Result<(Vec<Row<T>>, Option<PageToken>), Fault> {
         let paged = self.store.query(query, page).await.map_err(store_fault)?;
-        let rows = paged.items.iter().map(row).collect::<Result<_, _>>()?;
-        Ok((rows, paged.next))
+        // One that cannot be read must not hide all the others.
+        let readable = |document: &Document| {
+            let read = row(document);
+            read.inspect_err(
+                |error| tracing::error!(document = %document.key, error = %chain(error), "a row is left out"),
+            )
+            .ok()
+        };
+        Ok((paged.items.iter().filter_map(readable).collect(), paged.next))
     }
 
     /// Writes a batch; `false` means that somebody was faster.
@@ -186,7 +193,7 @@ fn document<T: Serialize>(
 }
 
 fn row<T: DeserializeOwned>(document: &Document) -> Result<Row<T>, Fault> {
-    let value = document.body.to().map_err(|error| Fault::caused("a stored row cannot be read", error))?;
+    let value = document.body.to().map_err(Fault::unreadable)?;
     Ok(Row { value, etag: document.etag.clone(), revision: document.version })
 }
 

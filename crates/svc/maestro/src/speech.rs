@@ -34,8 +34,9 @@ pub fn to_agent(
     // What was told last: an agent that forgot everything, or whose clock was set back, goes on from there.
     event.sequence_id.clone_from(&row.delivery.sequence);
     event.others.clear();
-    if let Some(since) = row.deleted_at {
-        event.deletion_timestamp = Some(since.0);
+    // Whatever the source wrote there: it is the row that says whether it is to go.
+    event.deletion_timestamp = row.deleted_at.map(|since| since.0);
+    if row.is_deleting() {
         event.time = Some(now);
         fresh.clone_into(&mut event.id);
     }

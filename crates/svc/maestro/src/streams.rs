@@ -132,6 +132,8 @@ impl Streams {
                 }
                 Err(StoreError::CursorExpired) => {
                     tracing::warn!("the feed was not read for too long; reading everything again");
+                    // What went meanwhile is told by nobody any more.
+                    self.dispatcher.backlog.clear();
                     follower = Follower::new(store.clone(), CONTAINER, None).with_limit(PAGE);
                 }
                 Err(error) => {

@@ -99,7 +99,12 @@ impl Reconcile for Agent {
                     // From before a restart: what is told of it from now on is about this one.
                     self.given.lock().insert(name.clone(), uid);
                 }
-                self.engine.delete(name);
+                if facts.leaving && (facts.same || facts.known.is_none()) {
+                    // What stays is what it says at the end.
+                    self.engine.leave(work_of(&object));
+                } else {
+                    self.engine.delete(name);
+                }
             }
             Step::LetGo => {
                 self.patch(&object, false).await?;

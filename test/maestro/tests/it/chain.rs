@@ -10,5 +10,6 @@ mod incidents;
 mod kills;
 mod life;
 mod meddling;
+mod restores;
 mod resyncs;
 mod strangers;

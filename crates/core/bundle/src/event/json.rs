@@ -9,12 +9,10 @@ use serde::Serialize;
 use serde::ser::SerializeMap as _;
 use serde_json::value::RawValue;
 
-use super::text::{Builder, ID, METADATA, SOURCE, SPECVERSION, TYPE, attributes};
+use super::text::{
+    Builder, DATA, DATA_BASE64, DATA_CONTENT_TYPE, ID, METADATA, SOURCE, SPECVERSION, TYPE, attributes,
+};
 use super::{Attribute, CONTENT_TYPE, Event, EventError, SPEC_VERSION};
-
-const DATA: &str = "data";
-const DATA_BASE64: &str = "data_base64";
-const DATA_CONTENT_TYPE: &str = "datacontenttype";
 
 /// Reads an event from bytes.
 pub fn read_slice(bytes: &[u8]) -> Result<Event, EventError> {

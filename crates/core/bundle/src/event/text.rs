@@ -20,6 +20,18 @@ pub(super) const STATUS_HASH: &str = "statushash";
 pub(super) const METADATA: &str = "metadata";
 pub(super) const LOG_TRACING: &str = "logtracing";
 
+/// What the JSON of an event calls its data: no extension may have such a name, or it would stand there twice.
+pub(super) const DATA: &str = "data";
+pub(super) const DATA_BASE64: &str = "data_base64";
+pub(super) const DATA_CONTENT_TYPE: &str = "datacontenttype";
+
+/// Whether CloudEvents allows an extension of this name.
+fn is_extension(name: &str) -> bool {
+    ![DATA, DATA_CONTENT_TYPE].contains(&name)
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// An event as it is put together from attributes in any order.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -51,6 +63,8 @@ impl Builder {
                     STATUS_HASH => event.status_hash = Some(text(STATUS_HASH, value)?),
                     METADATA => event.metadata = Some(text(METADATA, value)?),
                     LOG_TRACING => event.log_tracing = Some(text(LOG_TRACING, value)?),
+                    // What cannot be an extension is nobody's, as everything without the prefix is.
+                    name if !is_extension(name) => {}
                     _ => {
                         event.others.insert(name.to_owned(), value);
                     }
@@ -81,7 +95,8 @@ impl Builder {
         event.id = id;
         event.source = source;
         event.kind = kind;
-        event.data = data;
+        // Some writers end a document with a line break. It is kept, published and digested without.
+        event.data = data.slice_ref(data.trim_ascii());
         Ok(event)
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use aro_base::Timestamp;
 use aro_bundle::grpc::{AttributeValue, CloudEvent, Data, Value};
-use aro_bundle::{Action, Attribute, Event, EventType, Subresource, grpc, json, mqtt};
+use aro_bundle::{
+    Action, Attribute, Event, EventType, SpecResync, StatusResync, Subresource, grpc, json, mqtt,
+};
 use proptest::prelude::*;
 
 fn time() -> impl Strategy<Value = Timestamp> {
@@ -92,6 +94,37 @@ proptest! {
         wild.data = Some(Data::Binary(payload.into()));
         let _ = grpc::read(wild);
         let _ = grpc::read(CloudEvent { r#type: text, ..CloudEvent::default() });
+    }
+}
+
+#[test]
+fn an_extension_cannot_be_called_like_the_data_nor_in_a_way_cloudevents_forbids() {
+    let mut event = Event::new("e", "s", EventType::spec(Action::Create), "c");
+    event.data = r#"{"manifests":[]}"#.into();
+    let mut message = mqtt::write(&event);
+    for name in ["data", "data_base64", "datacontenttype", "", "a-b", "ä"] {
+        message.user_properties.push((format!("ce-{name}"), "x".to_owned()));
+    }
+    let read = mqtt::read(&message).unwrap();
+    assert_eq!(read, event);
+    assert_eq!(json::read(json::write(&read).unwrap().get()).unwrap(), event);
+}
+
+#[test]
+fn what_surrounds_the_data_is_no_part_of_it() {
+    let mut event = Event::new("e", "s", EventType::spec(Action::Create), "c");
+    event.data = r#"{"manifests":[]}"#.into();
+    let mut message = mqtt::write(&event);
+    message.payload = bytes::Bytes::from_static(b" \r\n{\"manifests\":[]}\n");
+    let read = mqtt::read(&message).unwrap();
+    assert_eq!(read.data, event.data, "it is stored, published and digested so");
+}
+
+#[test]
+fn lists_that_were_never_made_are_empty() {
+    for text in ["{}", r#"{"statusHashes":null,"resourceVersions":null}"#] {
+        assert_eq!(serde_json::from_str::<StatusResync>(text).unwrap(), StatusResync::default());
+        assert_eq!(serde_json::from_str::<SpecResync>(text).unwrap(), SpecResync::default());
     }
 }
 

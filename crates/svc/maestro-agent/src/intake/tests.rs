@@ -1,4 +1,5 @@
 use aro_bundle::{Action, EventType};
+use aro_crds::work::v1::DeletePropagationPolicy;
 use proptest::prelude::*;
 
 use super::*;
@@ -43,6 +44,24 @@ fn an_older_version_is_dropped_and_version_zero_is_not_older() {
     let known = applied(3);
     assert!(matches!(decide(&event(2, DATA), Some(&known), NOW), Decision::Drop(_)));
     assert!(matches!(decide(&event(0, DATA), Some(&known), NOW), Decision::Apply(_)));
+}
+
+#[test]
+fn what_a_deletion_says_about_what_stays_is_the_last_word() {
+    let known = applied(1);
+    let orphan =
+        DATA.replace("{\"manifests\"", "{\"deleteOption\":{\"propagationPolicy\":\"Orphan\"},\"manifests\"");
+    let mut delete = event(2, &orphan);
+    delete.deletion_timestamp = Some(NOW);
+    for known in [Some(&known), None] {
+        let Decision::Delete(gone) = decide(&delete, known, NOW) else { panic!() };
+        let option = gone.spec.delete_option.as_ref().unwrap();
+        assert_eq!(option.propagation_policy, DeletePropagationPolicy::Orphan);
+        assert_eq!(gone.spec.manifests.len(), 1);
+    }
+    let late = Event { resource_version: Some(0), ..delete };
+    let Decision::Delete(gone) = decide(&late, Some(&known), NOW) else { panic!() };
+    assert_eq!(gone.spec.delete_option, None, "an older word does not count");
 }
 
 #[test]

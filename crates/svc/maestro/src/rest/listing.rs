@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use aro_base::chain;
 use aro_store::Slice;
 use axum::body::Body;
 use axum::response::Response;
@@ -114,11 +115,18 @@ where
             let mut chunk = std::mem::take(&mut writer.head).into_bytes();
             while chunk.len() < CHUNK {
                 if let Some(item) = writer.items.next() {
+                    let before = chunk.len();
                     if writer.written > 0 {
                         chunk.push(b',');
                     }
-                    show(&item, &mut chunk)?;
-                    writer.written += 1;
+                    match show(&item, &mut chunk) {
+                        Ok(()) => writer.written += 1,
+                        // One that cannot be shown must not hide all the others.
+                        Err(error) => {
+                            chunk.truncate(before);
+                            tracing::error!(error = %chain(&error), "an item is missing from a list");
+                        }
+                    }
                 } else if writer.left > 0 {
                     writer.fill(&read, &slice).await?;
                 } else {

@@ -13,7 +13,7 @@ use super::Moment;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// One bundle: what is wanted on one consumer, what was last told of it, how far it was delivered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -136,6 +136,11 @@ impl DeliveryRecord {
     pub fn attempted(&mut self, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         self.next_attempt = Some(after(now, pause(self.attempts)));
+    }
+
+    /// Whether it is due to be published again. A time further ahead than any pause was written by a clock that was wrong.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.next_attempt.is_some_and(|next| next.0 <= now || next > after(now, LONGEST_PAUSE))
     }
 
     /// Starts over: it has to be published again soon.

@@ -3,6 +3,7 @@
 use aro_base::Timestamp;
 use aro_bundle::{Delivery, Event, SequenceId, content_hash, json, validate_data};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -100,7 +101,7 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
         let reason = format!("the resource belongs to consumer `{}` and cannot be moved", row.consumer_name);
         return Err(Fault::new(Code::Validation, reason));
     }
-    let wanted = row.spec_event().map_err(|error| Fault::caused("a stored bundle cannot be read", error))?;
+    let wanted = row.spec_event().map_err(Fault::unreadable)?;
     if is_retry(&wanted, event) {
         return Ok(None);
     }
@@ -125,6 +126,16 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
         delivery: row.delivery.renew(content_hash(&event.data), version, now),
         ..row.clone()
     }))
+}
+
+/// A row whose version is above one that its agent has; `None` if it is already, is to go, or cannot be.
+pub(super) fn raised(row: &Bundle, above: i64, now: Timestamp) -> Option<Bundle> {
+    if row.is_deleting() || above < i64::from(row.version) {
+        return None;
+    }
+    let version = i32::try_from(above).ok()?.checked_add(1)?;
+    let delivery = row.delivery.renew(row.delivery.hash.clone(), version, now);
+    Some(Bundle { version, updated_at: now.into(), delivery, ..row.clone() })
 }
 
 fn foreign(id: &str) -> Fault {
@@ -169,8 +180,12 @@ pub(super) fn deleted(row: &Bundle, source: Option<&str>, now: Timestamp) -> Res
 
 /// What is read of a status before it is kept as it is.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Told {
     conditions: Option<Vec<ToldCondition>>,
+    /// Not looked at, but a status that names it twice could not be shown.
+    #[serde(rename = "resourceStatus")]
+    _resource_status: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -251,8 +266,7 @@ fn kept_status(row: &Bundle, event: &Event) -> Result<Box<RawValue>, Fault> {
         #[serde(borrow)]
         metadata: Option<&'a RawValue>,
     }
-    let payload: Payload<'_> = serde_json::from_str(row.payload.get())
-        .map_err(|error| Fault::caused("a stored bundle cannot be read", error))?;
+    let payload: Payload<'_> = serde_json::from_str(row.payload.get()).map_err(Fault::unreadable)?;
     let metadata = payload.metadata.map(|metadata| metadata.get().to_owned());
     json::write(&Event { metadata, ..event.clone() }).map_err(invalid)
 }

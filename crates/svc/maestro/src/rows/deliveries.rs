@@ -6,6 +6,7 @@ use aro_store::{Condition, ConditionError, Expr, Literal, Page, PageToken, Path,
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::decide;
 use super::{ATTEMPTS, BUNDLE, Bundle, Moment, Row, Rows, bundles_of, contended, of_type};
 use crate::fault::Fault;
 
@@ -64,6 +65,18 @@ impl Rows {
         Err(contended(id))
     }
 
+    /// Lets the versions of a bundle go on above one that an agent has. `None`: there is no need to, or no room.
+    pub async fn raise(&self, id: &str, above: i64) -> Result<Option<Bundle>, Fault> {
+        for _ in 0..ATTEMPTS {
+            let Some(row) = self.find_bundle(id).await? else { return Ok(None) };
+            let Some(raised) = decide::raised(&row.value, above, self.clock.now()) else { return Ok(None) };
+            if let Some(row) = self.put(raised, Some(row.etag)).await? {
+                return Ok(Some(row.value));
+            }
+        }
+        Err(contended(id))
+    }
+
     /// Says that a consumer's cluster is gone and will never answer: its bundles that are to go are removed, and their
     /// sources are told so. What is still wanted stays. Returns how many went.
     pub async fn abandon(&self, consumer: &str) -> Result<usize, Fault> {
@@ -88,7 +101,6 @@ impl Rows {
     /// What the agent would have said at the end.
     fn last_words(&self, bundle: &Bundle) -> Result<(Box<RawValue>, String), Fault> {
         let now = self.clock.now();
-        let spec = bundle.spec_event().map_err(unreadable)?;
         let known = bundle.delivery.sequence.as_deref().and_then(SequenceId::parse);
         let sequence = SequenceSource::after(known).next(now).to_string();
         let message = format!(
@@ -111,11 +123,12 @@ impl Rows {
             resource_id: Some(bundle.id.clone()),
             resource_version: Some(bundle.version),
             sequence_id: Some(sequence.clone()),
-            metadata: spec.metadata,
+            // Of a bundle that cannot be read its source is told at least the end.
+            metadata: bundle.spec_event().ok().and_then(|spec| spec.metadata),
             ..event
         };
-        let event = event.carrying(&data).map_err(unreadable)?;
-        Ok((json::write(&event).map_err(unreadable)?, sequence))
+        let event = event.carrying(&data).map_err(Fault::unreadable)?;
+        Ok((json::write(&event).map_err(Fault::unreadable)?, sequence))
     }
 }
 
@@ -131,8 +144,4 @@ fn due(before: Option<Timestamp>) -> Result<Condition, Fault> {
 
 fn refused(error: ConditionError) -> Fault {
     Fault::caused("a query of ours was refused", error)
-}
-
-fn unreadable(error: aro_bundle::EventError) -> Fault {
-    Fault::caused("a stored bundle cannot be read", error)
 }

@@ -12,9 +12,20 @@ pub struct Moment(pub Timestamp);
 impl Moment {
     /// As Kubernetes writes times: without fractions.
     pub fn seconds(self) -> String {
-        self.0.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        self.written().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Agents say what time it is, and one may say anything: a year that does not have four digits would make a row that
+    /// nobody can read again.
+    fn written(self) -> Timestamp {
+        let at = |second| Timestamp::from_second(second).unwrap_or_default();
+        self.0.clamp(at(EARLIEST), at(LATEST))
     }
 }
+
+/// The first second of the year 1 and the last of the year 9999.
+const EARLIEST: i64 = -62_135_596_800;
+const LATEST: i64 = 253_402_300_799;
 
 impl From<Timestamp> for Moment {
     fn from(time: Timestamp) -> Self {
@@ -24,7 +35,7 @@ impl From<Timestamp> for Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.strftime("%Y-%m-%dT%H:%M:%S%.6fZ"))
+        write!(f, "{}", self.written().strftime("%Y-%m-%dT%H:%M:%S%.6fZ"))
     }
 }
 
@@ -53,5 +64,16 @@ mod tests {
         assert_eq!(Moment("2026-01-02T03:04:05.9Z".parse().unwrap()).seconds(), "2026-01-02T03:04:05Z");
         let read: Moment = serde_json::from_str("\"2026-01-02T03:04:05.900000Z\"").unwrap();
         assert_eq!(read.to_string(), "2026-01-02T03:04:05.900000Z");
+    }
+
+    #[test]
+    fn whatever_time_somebody_says_it_is_can_be_read_again() {
+        for odd in [Timestamp::MIN, Timestamp::MAX, "-000001-01-01T00:00:00Z".parse().unwrap()] {
+            let text = serde_json::to_string(&Moment(odd)).unwrap();
+            let read: Moment = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+        assert_eq!(Moment(Timestamp::MAX).seconds(), "9999-12-31T23:59:59Z");
+        assert_eq!(Moment(Timestamp::MIN).seconds(), "0001-01-01T00:00:00Z");
     }
 }

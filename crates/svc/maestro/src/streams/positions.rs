@@ -79,7 +79,12 @@ impl Streams {
                         }
                     }
                 }
-                entry.drained = drained.then(|| now_at.clone());
+                entry.drained = match &entry.written {
+                    _ if drained => Some(now_at.clone()),
+                    // One that does not read keeps the place where it is, not the others from having one.
+                    Some((written, _)) => Some(written.clone()),
+                    None => None,
+                };
             }
         }
     }

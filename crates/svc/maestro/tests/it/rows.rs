@@ -183,6 +183,53 @@ on_both_stores! {
         }
     }
 
+    async fn an_agent_with_an_impossible_clock_leaves_a_row_that_can_be_read(site: Site) {
+        site.consumer("c1").await;
+        let row = site.bundle("b1", "c1").await;
+        let mut odd = status("b1", "c1", 1, "1", "Applied");
+        odd.time = Some("-000001-01-01T00:00:00Z".parse().unwrap());
+        let never = aro_base::Timestamp::MIN;
+        let delivery =
+            Delivery { hash: row.value.delivery.hash, received: never, applied: Some(never), observed: Some(never) };
+        delivery.attach(&mut odd);
+        assert_eq!(site.rows.record_status(&odd).await.unwrap(), Outcome::Stored);
+        assert!(site.rows.bundle("b1").await.unwrap().value.status.is_some());
+        let next = status("b1", "c1", 1, "2", "Available");
+        assert_eq!(site.rows.record_status(&next).await.unwrap(), Outcome::Stored);
+        site.rows.delete("b1", None).await.unwrap();
+        assert_eq!(site.rows.abandon("c1").await.unwrap(), 1);
+    }
+
+    async fn a_status_that_names_a_member_twice_is_refused(site: Site) {
+        site.consumer("c1").await;
+        site.bundle("b1", "c1").await;
+        let twice = r#"{"conditions":[],"resourceStatus":[],"resourceStatus":[]}"#;
+        let odd = Event { data: twice.into(), ..status("b1", "c1", 1, "1", "Applied") };
+        assert_eq!(site.rows.record_status(&odd).await.unwrap_err().code, Code::Validation);
+        assert!(site.rows.bundle("b1").await.unwrap().value.status.is_none());
+    }
+
+    async fn versions_go_on_above_what_an_agent_has(site: Site) {
+        site.consumer("c1").await;
+        site.bundle("b1", "c1").await;
+        assert!(site.rows.raise("b1", 0).await.unwrap().is_none(), "there is no need to");
+        let raised = site.rows.raise("b1", 5).await.unwrap().unwrap();
+        assert_eq!((raised.version, raised.delivery.version, raised.is_undelivered()), (6, 6, true));
+        assert!(site.rows.raise("b1", i64::from(i32::MAX)).await.unwrap().is_none(), "there is no room");
+        assert!(site.rows.raise("none", 5).await.unwrap().is_none());
+        site.rows.delete("b1", None).await.unwrap();
+        assert!(site.rows.raise("b1", 9).await.unwrap().is_none(), "it is to go, whatever its version is");
+    }
+
+    async fn an_attempt_that_a_wrong_clock_put_off_for_an_hour_is_due(site: Site) {
+        site.consumer("c1").await;
+        site.pass(3600);
+        let row = site.bundle("b1", "c1").await;
+        let then = site.clock.now() - SignedDuration::from_secs(3600);
+        assert!(row.value.delivery.is_due(then), "no pause is that long");
+        assert!(!row.value.delivery.is_due(site.clock.now()));
+    }
+
     async fn an_agent_that_removed_what_is_wanted_is_told_again(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;

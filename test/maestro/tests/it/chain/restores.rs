@@ -1,0 +1,108 @@
+//! The server comes back with another store than it had: an older one, or the wrong one for a while. And what agents make of
+//! words they hear late.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use aro_fixtures::wait;
+use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, spec};
+use aro_stack::Process;
+use serde_json::json;
+
+const NAMESPACE: &str = "default";
+
+fn wanted(value: &str) -> serde_json::Value {
+    spec(vec![config_map(NAMESPACE, "one", value)])
+}
+
+/// A chain, its cluster, its agent, and a bundle of version 1 that is settled.
+async fn chain() -> Result<Option<(Chain, Cluster, Process, String)>> {
+    let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(None) };
+    let cluster = Cluster::start("c1").await?;
+    let agent = chain.agent("c1", &cluster).await?;
+    let id = chain.source("src", 0)?.create("c1", "work", &wanted("a")).await?;
+    chain.settled(&id, 1).await?;
+    Ok(Some((chain, cluster, agent, id)))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let done = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status()?;
+    ensure!(done.success(), "copy {}", from.display());
+    Ok(())
+}
+
+async fn is_there(cluster: &Cluster, value: Option<&str>) -> Result<()> {
+    wait::until("the object to be as it is wanted", || async {
+        let found = cluster.config_map(NAMESPACE, "one").await?;
+        Ok((found.as_ref().and_then(|data| data["value"].as_str()) == value).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Result<()> {
+    let Some((mut chain, cluster, _agent, id)) = chain().await? else { return Ok(()) };
+    let backup = tempfile::tempdir()?;
+    let (data, kept) = (chain.servers[0].data_dir().to_owned(), backup.path().join("data"));
+    ensure!(chain.servers[0].interrupt()?.success());
+    copy(&data, &kept)?;
+    chain.servers[0].start_again().await?;
+    let source = chain.source("src", 0)?;
+    source.update("c1", "work", 1, &wanted("b")).await?;
+    source.update("c1", "work", 2, &wanted("c")).await?;
+    chain.settled(&id, 3).await?;
+
+    chain.servers[0].kill()?;
+    std::fs::remove_dir_all(&data)?;
+    copy(&kept, &data)?;
+    chain.servers[0].start_again().await?;
+    chain
+        .settled(&id, 4)
+        .await
+        .context("what the store knows is wanted, and newer than what the agent has")?;
+    is_there(&cluster, Some("a")).await?;
+    chain.source("src", 0)?.update("c1", "work", 4, &wanted("d")).await?;
+    chain.settled(&id, 5).await?;
+    chain.all_delivered().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_one() -> Result<()> {
+    let Some((mut chain, cluster, agent, id)) = chain().await? else { return Ok(()) };
+    let elsewhere = tempfile::tempdir()?;
+    let (data, kept) = (chain.servers[0].data_dir().to_owned(), elsewhere.path().join("data"));
+    ensure!(chain.servers[0].interrupt()?.success());
+    copy(&data, &kept)?;
+    std::fs::remove_dir_all(&data)?;
+    chain.servers[0].start_again().await?;
+    is_there(&cluster, None).await.context("an empty store wants nothing")?;
+    let log = chain.servers[0].log_text();
+    ensure!(log.contains("has what nobody wants"), "the server says what it does:\n{log}");
+    wait::until("the agent to say what it was told", || async {
+        Ok(agent.log_text().contains("is taken away").then_some(()))
+    })
+    .await?;
+
+    chain.servers[0].kill()?;
+    std::fs::remove_dir_all(&data)?;
+    copy(&kept, &data)?;
+    chain.servers[0].start_again().await?;
+    is_there(&cluster, Some("a")).await.context("the server says it is delivered, the agent knows better")?;
+    chain.settled(&id, 1).await?;
+    chain.all_delivered().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_to_stay_stays_though_the_agent_heard_of_it_only_with_the_deletion() -> Result<()> {
+    let Some((chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
+    let source = chain.source("src", 0)?;
+    agent.kill()?;
+    let mut orphaned = wanted("a");
+    orphaned["deleteOption"] = json!({"propagationPolicy": "Orphan"});
+    source.update("c1", "work", 1, &orphaned).await?;
+    source.delete("c1", "work").await?;
+    agent.start_again().await?;
+    chain.gone(&id).await?;
+    ensure!(cluster.config_map(NAMESPACE, "one").await?.is_some(), "its source let it go, not away");
+    Ok(())
+}
