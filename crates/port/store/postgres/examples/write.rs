@@ -88,7 +88,8 @@ async fn measure(what: &str, one: bool, follow: bool, writers: usize, each: usiz
     let clock = ManualClock::at(Timestamp::from_second(1_800_000_000)?);
     let store = PostgresStore::connect(options, clock).await?;
     let mut follower = Follower::new(Arc::clone(&store) as SharedStore, BUNDLES, None);
-    let followed = tokio::spawn(async move {
+    let mut followed = JoinSet::new();
+    followed.spawn(async move {
         let (mut pages, mut changes) = (0_usize, 0_usize);
         let mut finished = 0;
         while follow && finished < writers * each {
@@ -119,7 +120,8 @@ async fn measure(what: &str, one: bool, follow: bool, writers: usize, each: usiz
         times.extend(done??);
     }
     let took = began.elapsed();
-    let (pages, changes) = tokio::time::timeout(Duration::from_secs(30), followed).await??;
+    let last = tokio::time::timeout(Duration::from_secs(30), followed.join_next()).await?;
+    let (pages, changes) = last.ok_or("no follower")??;
     let after = cpu(&server)?;
     times.sort_unstable();
     let count = times.len();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use aro_store::StoreError;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 
 /// Why the store could not be opened or migrated.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +62,31 @@ impl OpenError {
 #[derive(Debug, thiserror::Error)]
 #[error("no answer from the database within the deadline")]
 pub(crate) struct DeadlinePassed;
+
+/// The store was closed before the write was tried.
+#[derive(Debug, thiserror::Error)]
+#[error("the store is closed")]
+pub(crate) struct Closed;
+
+/// Several batches shared a transaction that failed; the text is why.
+#[derive(Debug, thiserror::Error)]
+#[error("the transaction of a group of batches failed: {0}")]
+pub(crate) struct GroupFailed(pub(crate) String);
+
+/// An operation was neither written nor refused.
+#[derive(Debug, thiserror::Error)]
+#[error("the database did not answer for every operation")]
+pub(crate) struct Unanswered;
+
+/// Whether it is certain that the transaction left nothing behind, and worth another try: the server itself refused it
+/// and lived on. Cancelled is not refused: that is the deadline.
+pub(crate) fn undone(error: &StoreError) -> bool {
+    let (StoreError::Unavailable(error) | StoreError::Corrupt(error)) = error else { return false };
+    let error = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::as_db_error);
+    error.is_some_and(|error| {
+        error.parsed_severity() == Some(Severity::Error) && *error.code() != SqlState::QUERY_CANCELED
+    })
+}
 
 /// Damage is damage; everything else (connection lost, time-out, failover, shutdown, out of resources) may pass.
 pub(crate) fn store_error(error: tokio_postgres::Error) -> StoreError {

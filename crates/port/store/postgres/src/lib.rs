@@ -19,11 +19,13 @@ mod error;
 mod notify;
 mod options;
 mod pool;
+mod queue;
 mod read;
 mod schema;
 mod store;
 mod tls;
 mod write;
+mod writer;
 
 pub use error::OpenError;
 pub use options::PostgresOptions;

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0001_documents.sql"),
     include_str!("schema/0002_conditions.sql"),
     include_str!("schema/0003_marks.sql"),
+    include_str!("schema/0004_groups.sql"),
 ];
 
 /// Whether the feed's places lie in this server's future: transaction ids start over when a dump is restored into a

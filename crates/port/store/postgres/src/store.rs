@@ -16,23 +16,23 @@ use tokio_util::task::TaskTracker;
 use crate::error::corrupt;
 use crate::notify::{Notifier, Outbox};
 use crate::pool::{Connections, settings};
-use crate::{OpenError, PostgresOptions, read, schema, write};
+use crate::writer::{Parts, Writer};
+use crate::{OpenError, PostgresOptions, read, schema};
 
 /// Readers of the feed look at least this often, whatever happened to notifications.
 const POLL: Duration = Duration::from_secs(1);
 
 /// A document store in a PostgreSQL database.
 ///
-/// Its two background tasks belong to the store itself and not to whoever built it: the store must outlive every
+/// Its background tasks belong to the store itself and not to whoever built it: the store must outlive every
 /// scope that uses it, and [`PostgresStore::close`] (or dropping it) ends them.
 pub struct PostgresStore {
     connections: Arc<Connections>,
     clock: SharedClock,
-    retention: Duration,
     purge_rows: i32,
     life: String,
     signals: Arc<Signals>,
-    outbox: Arc<Outbox>,
+    writer: Arc<Writer>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
@@ -63,14 +63,23 @@ impl PostgresStore {
             cancel.clone(),
         ));
         tasks.close();
+        let writer = Writer::new(Parts {
+            connections: Arc::clone(&connections),
+            clock: Arc::clone(&clock),
+            retention: options.tombstone_retention,
+            deadline: options.deadline,
+            pool_size: options.pool_size,
+            signals: Arc::clone(&signals),
+            outbox,
+            tasks: tasks.clone(),
+        });
         Ok(Arc::new(Self {
             connections,
             clock,
-            retention: options.tombstone_retention,
             purge_rows: options.purge_rows,
             life,
             signals,
-            outbox,
+            writer,
             tasks,
             cancel,
         }))
@@ -88,9 +97,10 @@ impl PostgresStore {
         }
     }
 
-    /// Stops the background tasks and closes all connections. Calls after it fail with `Unavailable`.
+    /// Stops the background tasks, lets the writes that run come to their end, and closes all connections. Calls after it fail with `Unavailable`.
     pub async fn close(&self) {
         self.cancel.cancel();
+        self.writer.close();
         self.tasks.wait().await;
         self.connections.close();
     }
@@ -141,12 +151,7 @@ impl DocumentStore for PostgresStore {
 
     async fn write(&self, batch: Batch) -> Result<Vec<Written>, StoreError> {
         batch.check().map_err(StoreError::Batch)?;
-        let now = self.clock.now();
-        let kept = now.saturating_add(self.retention).unwrap_or(Timestamp::MAX);
-        let written = write::write(&self.connections, &batch, now, kept).await?;
-        self.signals.wake(batch.container().name());
-        self.outbox.add(batch.container());
-        Ok(written)
+        self.writer.write(batch).await
     }
 
     async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError> {
