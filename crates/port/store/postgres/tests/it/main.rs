@@ -2,4 +2,6 @@
 
 mod conformance;
 mod faults;
+mod groups;
 mod server;
+mod storm;
