@@ -1,10 +1,10 @@
 //! The document store on PostgreSQL: for several replicas, or where a database is already looked after.
 //!
-//! How it works: a batch is one call of a function in the database (one round trip, one transaction). It first
-//! takes an advisory lock on its partition, then checks every precondition, then writes. The change feed is ordered
-//! by transaction id and shows only what is older than every transaction still running, so it is free of gaps
-//! without any lock that spans partitions; see ADR 0012. Waiting readers are woken by `NOTIFY`, which is sent after
-//! the commit by a task of its own and only hastens what polling would find.
+//! How it works: batches that wait go together into one call of a function in the database (one round trip, one
+//! transaction), each judged on its own; see ADR 0016. It first takes an advisory lock on each partition, then checks
+//! every precondition, then writes. The change feed is ordered by transaction id and shows only what is older than every
+//! transaction still running, so it is free of gaps without any lock that spans partitions; see ADR 0012. Waiting readers
+//! are woken by `NOTIFY`, which is sent after the commit by a task of its own and only hastens what polling would find.
 //!
 //! What it is not: usable through a pooler that changes sessions between transactions, since it keeps prepared
 //! statements and session settings.
@@ -16,6 +16,7 @@
 
 mod condition;
 mod error;
+mod feed;
 mod notify;
 mod options;
 mod pool;
@@ -24,6 +25,7 @@ mod read;
 mod schema;
 mod store;
 mod tls;
+mod upkeep;
 mod write;
 mod writer;
 

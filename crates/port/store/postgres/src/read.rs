@@ -1,12 +1,10 @@
 //! The reads, each one statement: it sees one state of the database.
 
 use aro_base::Timestamp;
-use aro_store::adapter::{
-    ESCAPE, Place, Position, etag_of, fold, marked_by, needles, position_of, prefix_end, token_for,
-};
+use aro_store::adapter::{Position, etag_of, fold, position_of, prefix_end, token_for};
 use aro_store::{
-    Change, ChangePage, Condition, Container, Cursor, DocId, DocKey, Document, Filter, Page, Paged,
-    PartitionKey, Query, Raw, Slice, StoreError,
+    Change, Container, DocId, DocKey, Document, Filter, Page, Paged, PartitionKey, Query, Raw, Slice,
+    StoreError,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -22,7 +20,7 @@ pub(crate) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-fn change(row: &Row, container: Container) -> Result<Change, tokio_postgres::Error> {
+pub(crate) fn change(row: &Row, container: Container) -> Result<Change, tokio_postgres::Error> {
     let key =
         DocKey { container, partition: PartitionKey::new(row.try_get(0)?), id: DocId::new(row.try_get(1)?) };
     let resource_type = row.try_get(2)?;
@@ -222,32 +220,11 @@ fn statement(columns: &str, query: &Query, value: bool, now: Timestamp) -> State
         filtered(&mut statement, filter);
     }
     if let Some(condition) = &query.condition {
-        ruled_in(&mut statement, condition);
+        condition::ruled_in(&mut statement, condition);
         statement.add(" AND b.j IS NOT NULL AND ");
         condition::expression(&mut statement, condition.expr());
     }
     statement
-}
-
-/// What can be told without reading the body as a value: by the digest in the row, or where there is none by the body's
-/// text. One `CASE`, since the planner would put the text first: it does not count what fetching it costs.
-fn ruled_in(statement: &mut Statement, condition: &Condition) {
-    let places = marked_by(condition);
-    let needles: Vec<String> = needles(condition).into_iter().map(str::to_owned).collect();
-    if places.is_empty() && needles.is_empty() {
-        return;
-    }
-    statement.add(" AND CASE WHEN d.marks IS NULL THEN true");
-    for needle in needles {
-        let needle = statement.bind(needle);
-        statement
-            .add(&format!(" AND (strpos(d.body, {needle}::text) > 0 OR strpos(d.body, '{ESCAPE}') > 0)"));
-    }
-    statement.add(" ELSE true");
-    for place in places {
-        statement.add(&format!(" AND get_bit(d.marks, {place} & (octet_length(d.marks) * 8 - 1)) = 1"));
-    }
-    statement.add(" END");
 }
 
 fn page_statement(
@@ -301,86 +278,4 @@ fn filtered(statement: &mut Statement, filter: &Filter) {
             statement.add(&sql);
         }
     }
-}
-
-/// Reads the feed: what is behind the cursor and older than every running transaction.
-pub(crate) async fn changes(
-    connections: &Connections,
-    container: Container,
-    after: Option<&Cursor>,
-    limit: usize,
-    life: &str,
-    now: Timestamp,
-) -> Result<(ChangePage, bool), StoreError> {
-    let asked = after.map(|cursor| Place::read(cursor, life, container)).transpose()?;
-    let limit = limit.max(1);
-    // Without a cursor the end of the feed is known only inside the statement; `s.ending` stands in for it.
-    let rows = connections
-        .read(
-            CHANGES,
-            &[
-                &container.name(),
-                &asked.map_or(0, |place| place.seq),
-                &asked.map(|place| place.until),
-                &now.as_microsecond(),
-                &(limit as i64 + 1),
-            ],
-        )
-        .await?;
-    let Some(first) = rows.first() else { return Err(StoreError::CursorExpired) };
-    let ending: i64 = first.try_get(10).map_err(corrupt)?;
-    let purged: i64 = first.try_get(11).map_err(corrupt)?;
-    let hidden: bool = first.try_get(12).map_err(corrupt)?;
-    let newest: i64 = first.try_get(13).map_err(corrupt)?;
-    let mut place = asked.unwrap_or(Place { seq: 0, until: ending });
-    if place.expired(purged, newest) {
-        return Err(StoreError::CursorExpired);
-    }
-    let mut changes = Vec::new();
-    for row in rows.iter().take(limit) {
-        // Nothing new gives one row without a document.
-        if let Some(pos) = row.try_get::<_, Option<i64>>(9).map_err(corrupt)? {
-            place.seq = pos;
-            changes.push(change(row, container).map_err(corrupt)?);
-        }
-    }
-    let more = rows.len() > limit;
-    let next = match after {
-        Some(cursor) if changes.is_empty() => cursor.clone(),
-        _ => {
-            if !more {
-                place.seq = place.seq.max(ending);
-            }
-            place.write(life, container)
-        }
-    };
-    Ok((ChangePage { changes, next, more }, hidden))
-}
-
-/// `ending` is the last place all transactions up to which are over; `newest` the last that can exist at all.
-/// `hidden` tells that something is committed but has to wait for an older transaction.
-const CHANGES: &str = "
-    SELECT d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos,
-        s.ending, coalesce(c.purged, 0), EXISTS (
-            SELECT 1 FROM store_document h WHERE h.container = $1 AND h.pos > s.ending), s.newest
-    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint * 128 - 1 AS ending,
-        pg_snapshot_xmax(pg_current_snapshot())::text::bigint * 128 AS newest) s
-    LEFT JOIN store_container c ON c.name = $1
-    LEFT JOIN LATERAL (
-        SELECT * FROM store_document d
-        WHERE d.container = $1 AND d.pos > $2 AND d.pos <= s.ending
-            AND CASE WHEN d.deleted THEN d.pos > coalesce($3, s.ending) ELSE d.expires IS NULL OR d.expires > $4 END
-        ORDER BY d.pos LIMIT $5) d ON true
-    ORDER BY d.pos";
-
-/// The end of the feed.
-pub(crate) async fn latest(
-    connections: &Connections,
-    container: Container,
-    life: &str,
-) -> Result<Cursor, StoreError> {
-    let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint * 128 - 1";
-    let rows = connections.read(sql, &[]).await?;
-    let seq = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(corrupt)?;
-    Ok(Place { seq, until: 0 }.write(life, container))
 }

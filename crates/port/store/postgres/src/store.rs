@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{SharedClock, Timestamp, chain};
+use aro_base::SharedClock;
 use aro_store::adapter::Signals;
 use aro_store::{
     Batch, ChangePage, ChangeSignal, Container, Cursor, DocKey, Document, DocumentStore, Page, Paged, Query,
@@ -13,11 +13,11 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::corrupt;
 use crate::notify::{Notifier, Outbox};
 use crate::pool::{Connections, settings};
+use crate::upkeep::{Upkeep, purge};
 use crate::writer::{Parts, Writer};
-use crate::{OpenError, PostgresOptions, read, schema};
+use crate::{OpenError, PostgresOptions, feed, read, schema};
 
 /// Readers of the feed look at least this often, whatever happened to notifications.
 const POLL: Duration = Duration::from_secs(1);
@@ -55,14 +55,6 @@ impl PostgresStore {
         let notifier =
             Notifier { config, connector, signals: Arc::clone(&signals), outbox: Arc::clone(&outbox) };
         tasks.spawn(notifier.run(cancel.clone()));
-        tasks.spawn(purge_now_and_then(
-            Arc::clone(&connections),
-            Arc::clone(&clock),
-            options.purge_interval,
-            options.purge_rows,
-            cancel.clone(),
-        ));
-        tasks.close();
         let writer = Writer::new(Parts {
             connections: Arc::clone(&connections),
             clock: Arc::clone(&clock),
@@ -73,6 +65,15 @@ impl PostgresStore {
             outbox,
             tasks: tasks.clone(),
         });
+        let upkeep = Upkeep {
+            connections: Arc::clone(&connections),
+            clock: Arc::clone(&clock),
+            interval: options.purge_interval,
+            rows: options.purge_rows,
+            writer: Arc::clone(&writer),
+        };
+        tasks.spawn(upkeep.run(cancel.clone()));
+        tasks.close();
         Ok(Arc::new(Self {
             connections,
             clock,
@@ -112,37 +113,6 @@ impl Drop for PostgresStore {
     }
 }
 
-async fn purge(connections: &Connections, now: Timestamp, rows: i32) -> Result<u64, StoreError> {
-    let result = connections.query("SELECT store_purge($1, $2)", &[&now.as_microsecond(), &rows]).await?;
-    let purged: i32 = result.first().map_or(Ok(0), |row| row.try_get(0)).map_err(corrupt)?;
-    Ok(u64::try_from(purged).unwrap_or(0))
-}
-
-async fn purge_now_and_then(
-    connections: Arc<Connections>,
-    clock: SharedClock,
-    interval: Duration,
-    rows: i32,
-    cancel: CancellationToken,
-) {
-    let mut busy = false;
-    loop {
-        let pause = if busy { Duration::from_millis(100) } else { interval };
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
-        }
-        match purge(&connections, clock.now(), rows).await {
-            // A full purge means that more is due.
-            Ok(purged) => busy = purged >= u64::try_from(rows).unwrap_or(0),
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "purging the store failed");
-                busy = false;
-            }
-        }
-    }
-}
-
 #[async_trait]
 impl DocumentStore for PostgresStore {
     async fn get(&self, key: &DocKey) -> Result<Option<Document>, StoreError> {
@@ -174,7 +144,7 @@ impl DocumentStore for PostgresStore {
     ) -> Result<ChangePage, StoreError> {
         let now = self.clock.now();
         let (page, hidden) =
-            read::changes(&self.connections, container, after, limit, &self.life, now).await?;
+            feed::changes(&self.connections, container, after, limit, &self.life, now).await?;
         if hidden {
             self.signals.soon(container);
         }
@@ -182,7 +152,7 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn latest_cursor(&self, container: Container) -> Result<Cursor, StoreError> {
-        read::latest(&self.connections, container, &self.life).await
+        feed::latest(&self.connections, container, &self.life).await
     }
 
     fn subscribe(&self, container: Container) -> Box<dyn ChangeSignal> {

@@ -10,6 +10,7 @@
 //! sake; when nobody knows, all callers hear `Unavailable` and nothing is tried twice.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub(crate) struct Writer {
     /// Transactions that wait for a lock keep their connection meanwhile: some are left to others.
     patience: Semaphore,
     queue: Mutex<Queue>,
+    written: AtomicU64,
 }
 
 /// What a writer needs from the store it belongs to.
@@ -59,6 +61,7 @@ impl Writer {
             places: Semaphore::new(MAX_WAITING),
             patience: Semaphore::new((parts.pool_size / 2).max(1)),
             queue: Mutex::default(),
+            written: AtomicU64::new(0),
             parts,
         })
     }
@@ -77,6 +80,11 @@ impl Writer {
         };
         let late = |_| Err(StoreError::Unavailable(Box::new(DeadlinePassed)));
         tokio::time::timeout(self.parts.deadline, work).await.unwrap_or_else(late)
+    }
+
+    /// How many batches were committed.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// Fails what waits, and all that comes. What runs is not disturbed.
@@ -136,9 +144,15 @@ impl Writer {
         let now = self.parts.clock.now();
         let kept = now.saturating_add(self.parts.retention).unwrap_or(Timestamp::MAX);
         let outcomes = write(&self.parts.connections, group, wait, now, kept).await?;
-        let written =
-            group.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, Outcome::Done(Ok(_))));
-        let containers: BTreeSet<_> = written.map(|(waiting, _)| waiting.batch.container()).collect();
+        let done = |outcome: &Outcome| matches!(outcome, Outcome::Done(Ok(_)));
+        let written: Vec<_> = group
+            .iter()
+            .zip(&outcomes)
+            .filter(|(_, outcome)| done(outcome))
+            .map(|(waiting, _)| waiting)
+            .collect();
+        self.written.fetch_add(written.len() as u64, Ordering::Relaxed);
+        let containers: BTreeSet<_> = written.iter().map(|waiting| waiting.batch.container()).collect();
         for container in containers {
             self.parts.signals.wake(container.name());
             self.parts.outbox.add(container);
