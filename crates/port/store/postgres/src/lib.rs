@@ -19,6 +19,8 @@ mod error;
 mod feed;
 mod notify;
 mod options;
+#[cfg(test)]
+mod plans;
 mod pool;
 mod queue;
 mod read;

@@ -133,7 +133,7 @@ impl Connections {
 
 /// The server gives up a little before we do, so that it does not work for nobody. Every statement here is meant to
 /// use an index: while a table is small or freshly filled its statistics would say otherwise, and the plan is kept.
-fn session_settings(deadline: Duration) -> String {
+pub(crate) fn session_settings(deadline: Duration) -> String {
     let statement = (deadline * 9 / 10).as_millis().max(1);
     format!(
         "SET statement_timeout = {statement}; SET idle_in_transaction_session_timeout = {statement};

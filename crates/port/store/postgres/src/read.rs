@@ -72,7 +72,7 @@ pub(crate) async fn get(
 /// Spelled out so that the most frequent statement is not put together at every call. The id is a range and an order
 /// because only the primary key can serve that: a plan made while the table is small, and then kept, would as gladly
 /// take any index that starts with the container and walk through all of it.
-const GET: &str = "
+pub(crate) const GET: &str = "
     SELECT d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos
     FROM store_document d
     WHERE d.container = $1 AND d.partition = $2 AND d.id >= $3 AND d.id <= $3

@@ -111,7 +111,12 @@ impl Writer {
     }
 
     /// Runs a group and answers; returns what has to wait for somebody else.
-    async fn attempt(&self, group: Vec<Waiting>, wait: bool) -> Vec<Waiting> {
+    async fn attempt(&self, mut group: Vec<Waiting>, wait: bool) -> Vec<Waiting> {
+        // Whoever asked may be past its deadline by now, and has no use for a write.
+        group.retain(|waiting| !waiting.reply.is_closed());
+        if group.is_empty() {
+            return group;
+        }
         match self.transaction(&group, wait).await {
             Ok(outcomes) => answer(group, outcomes),
             Err(error) if group.len() > 1 && undone(&error) => {
@@ -128,7 +133,6 @@ impl Writer {
     async fn one_by_one(&self, group: Vec<Waiting>, wait: bool) -> Vec<Waiting> {
         let mut busy = Vec::new();
         for waiting in group {
-            // Whoever asked may be past its deadline by now.
             if waiting.reply.is_closed() {
                 continue;
             }

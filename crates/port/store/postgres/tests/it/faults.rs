@@ -253,6 +253,28 @@ async fn a_restored_copy_starts_a_new_life_of_the_feed() {
     assert_eq!(ids, ["a", "b"], "in the old order");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_planner_learns_about_a_young_table_soon() {
+    let connection = shared().fresh_schema().expect("a schema");
+    let schema = connection.rsplit('=').next().expect("a name").trim_end_matches('\'').to_owned();
+    let options = PostgresOptions::new(connection);
+    PostgresStore::migrate(&options).await.expect("the migration works");
+    let store = PostgresStore::connect(options, clock()).await.expect("opens");
+    let ids: Vec<String> = (0..120).map(|n| n.to_string()).collect();
+    for written in futures::future::join_all(ids.iter().map(|id| store.write(create("p", id)))).await {
+        written.expect("written");
+    }
+    let gathered = format!(
+        "SELECT count(last_analyze) FROM pg_stat_user_tables WHERE schemaname = '{schema}' AND relname = 'store_document'"
+    );
+    let learnt = async {
+        while shared().sql(&gathered).expect("answers") != "1" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), learnt).await.expect("long before the server's own minute");
+}
+
 #[tokio::test]
 async fn tls_without_authorities_is_refused() {
     let options = PostgresOptions::new("host=localhost user=x sslmode=require");
