@@ -1,5 +1,6 @@
-//! Measures writes: into partitions of their own, into one partition, and with a follower of the feed. Starts a server of
-//! its own. Run with `cargo run --release -p aro-store-postgres --example write [writers] [documents per writer]`.
+//! Measures writes: into partitions of their own, into one partition, of one replica and of two, and with a follower of
+//! the feed. Starts servers of its own.
+//! Run with `cargo run --release -p aro-store-postgres --example write [writers] [documents per writer]`.
 //!
 //! Each document is created with a body of 4 kB and replaced by one of 8 kB, as a bundle of Maestro is. The CPU columns
 //! are milliseconds per write, of all processes of the server and of this one.
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{ManualClock, Timestamp};
+use aro_base::{ManualClock, SharedClock, Timestamp};
 use aro_store::testing::postgres::TestPostgres;
 use aro_store::{
     Batch, Container, DocId, DocumentStore, Follower, NewDocument, Op, PartitionKey, Raw, SharedStore,
@@ -81,13 +82,24 @@ fn cpu(server: &TestPostgres) -> Result<(u64, u64), Failure> {
     Ok((total * 10, ticks("self").map_or(0, |ours| ours.1) * 10))
 }
 
-async fn measure(what: &str, one: bool, follow: bool, writers: usize, each: usize) -> Result<(), Failure> {
+async fn measure(
+    what: &str,
+    replicas: usize,
+    one: bool,
+    follow: bool,
+    writers: usize,
+    each: usize,
+) -> Result<(), Failure> {
     let server = TestPostgres::launch()?;
     let options = PostgresOptions::new(server.fresh_schema()?);
     PostgresStore::migrate(&options).await?;
     let clock = ManualClock::at(Timestamp::from_second(1_800_000_000)?);
-    let store = PostgresStore::connect(options, clock).await?;
-    let mut follower = Follower::new(Arc::clone(&store) as SharedStore, BUNDLES, None);
+    let mut stores = Vec::new();
+    for _ in 0..replicas {
+        let clock: SharedClock = Arc::clone(&clock) as SharedClock;
+        stores.push(PostgresStore::connect(options.clone(), clock).await?);
+    }
+    let mut follower = Follower::new(Arc::clone(&stores[0]) as SharedStore, BUNDLES, None);
     let mut followed = JoinSet::new();
     followed.spawn(async move {
         let (mut pages, mut changes) = (0_usize, 0_usize);
@@ -104,7 +116,7 @@ async fn measure(what: &str, one: bool, follow: bool, writers: usize, each: usiz
     let began = Instant::now();
     let mut tasks: JoinSet<Result<Vec<Duration>, Failure>> = JoinSet::new();
     for writer in 0..writers {
-        let store = Arc::clone(&store);
+        let store = Arc::clone(&stores[writer % replicas]);
         tasks.spawn(async move {
             let mut times = Vec::with_capacity(each * 2);
             for number in 0..each {
@@ -135,7 +147,9 @@ async fn measure(what: &str, one: bool, follow: bool, writers: usize, each: usiz
         per_write(before.0, after.0),
         per_write(before.1, after.1),
     );
-    store.close().await;
+    for store in stores {
+        store.close().await;
+    }
     Ok(())
 }
 
@@ -144,10 +158,11 @@ async fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let writers: usize = arguments.next().map_or(Ok(64), |text| text.parse())?;
     let each: usize = arguments.next().map_or(Ok(30), |text| text.parse())?;
-    measure("alone", false, false, 1, each * 4).await?;
-    measure("own partitions", false, false, writers, each).await?;
-    measure("one partition", true, false, writers, each).await?;
-    measure("own partitions, followed", false, true, writers, each).await?;
-    measure("one partition, followed", true, true, writers, each).await?;
+    measure("alone", 1, false, false, 1, each * 4).await?;
+    measure("own partitions", 1, false, false, writers, each).await?;
+    measure("one partition", 1, true, false, writers, each).await?;
+    measure("own partitions, followed", 1, false, true, writers, each).await?;
+    measure("one partition, followed", 1, true, true, writers, each).await?;
+    measure("one partition, two replicas", 2, true, true, writers, each).await?;
     Ok(())
 }
