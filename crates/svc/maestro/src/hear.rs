@@ -202,7 +202,7 @@ async fn store(dispatcher: &Dispatcher, event: &Event, complaints: &Seldom) -> b
             Ok(outcome) => {
                 became(dispatcher, event, outcome, complaints);
                 if outcome == Outcome::Unknown && is_ghost(event, &dispatcher.server) {
-                    send_away(dispatcher, event).await;
+                    send_away(dispatcher, event, complaints).await;
                 }
                 return true;
             }
@@ -240,14 +240,23 @@ fn is_ghost(event: &Event, server: &str) -> bool {
 }
 
 /// Tells the agent to take it away. Should that be lost, its next report or resync leads to the same.
-async fn send_away(dispatcher: &Dispatcher, event: &Event) {
+async fn send_away(dispatcher: &Dispatcher, event: &Event, complaints: &Seldom) {
     let id = event.resource_id.as_deref().unwrap_or_default();
     let version = event.resource_version.unwrap_or_default();
     let (now, fresh) = (dispatcher.clock.now(), uuid::Uuid::new_v4().to_string());
     let away = speech::ghost(id, version, &event.cluster_name, &dispatcher.server, now, &fresh);
     let consumer = &event.cluster_name;
     let said = dispatcher.say(consumer, &away).await;
-    tracing::debug!(bundle = id, consumer, ?said, "an agent has what nobody wants, and is to take it away");
+    if let Some(untold) = complaints.now() {
+        let bundle = shortened(id);
+        tracing::warn!(
+            bundle,
+            consumer,
+            ?said,
+            untold,
+            "an agent has what nobody wants, and is to take it away; if that is wrong, look which store this server has"
+        );
+    }
 }
 
 fn became(dispatcher: &Dispatcher, event: &Event, outcome: Outcome, complaints: &Seldom) {

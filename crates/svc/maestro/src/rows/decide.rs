@@ -30,7 +30,8 @@ pub enum Outcome {
     WrongConsumer,
     /// It answers another server.
     WrongSource,
-    /// The agent says that it removed what is still wanted: the bundle is to be published again.
+    /// The agent says that it removed what is still wanted, or has a version that is newer than what is wanted: the bundle
+    /// is to be published again.
     Lost,
 }
 
@@ -229,7 +230,15 @@ pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) ->
         row.delivery.again(now);
         return Ok(Verdict::Replace(Box::new(row), Outcome::Lost));
     }
-    if event.version().map_err(invalid)? != row.version {
+    let version = event.version().map_err(invalid)?;
+    if version > row.version && newer_than(row.delivery.sequence.as_deref()) {
+        // The store has forgotten what it once knew, and the agent takes what is wanted now for old.
+        if let Some(mut raised) = raised(row, version.into(), now) {
+            raised.delivery.sequence = Some(sequence.to_owned());
+            return Ok(Verdict::Replace(Box::new(raised), Outcome::Lost));
+        }
+    }
+    if version != row.version {
         return Ok(Verdict::Keep(Outcome::Stale));
     }
     if !newer_than(row.delivery.sequence.as_deref()) {

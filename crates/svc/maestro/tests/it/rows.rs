@@ -124,7 +124,7 @@ on_both_stores! {
         assert_eq!(say(status("none", "c1", 1, "10", "Applied")).await, Outcome::Unknown);
         assert_eq!(say(status("b1", "c2", 1, "10", "Applied")).await, Outcome::WrongConsumer);
         assert_eq!(say(Event { original_source: Some("x".to_owned()), ..applied("10") }).await, Outcome::WrongSource);
-        assert_eq!(say(status("b1", "c1", 2, "10", "Applied")).await, Outcome::Stale);
+        assert_eq!(say(status("b1", "c1", 0, "10", "Applied")).await, Outcome::Stale);
         assert_eq!(say(applied("x")).await, Outcome::Stale);
         assert_eq!(say(applied("10")).await, Outcome::Stored);
         assert_eq!(say(applied("10")).await, Outcome::Duplicate);
@@ -219,6 +219,21 @@ on_both_stores! {
         assert!(site.rows.raise("none", 5).await.unwrap().is_none());
         site.rows.delete("b1", None).await.unwrap();
         assert!(site.rows.raise("b1", 9).await.unwrap().is_none(), "it is to go, whatever its version is");
+    }
+
+    async fn an_agent_that_has_a_newer_version_than_the_store_is_told_again_under_one_above(site: Site) {
+        site.consumer("c1").await;
+        site.bundle("b1", "c1").await;
+        let ahead = status("b1", "c1", 7, "10", "Applied");
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Lost);
+        let row = site.rows.bundle("b1").await.unwrap().value;
+        assert_eq!((row.version, row.is_undelivered(), row.status.is_none()), (8, true, true));
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "said once more, it is old");
+        let next = status("b1", "c1", 8, "11", "Applied");
+        assert_eq!(site.rows.record_status(&next).await.unwrap(), Outcome::Stored);
+        site.rows.delete("b1", None).await.unwrap();
+        let late = status("b1", "c1", 9, "12", "Applied");
+        assert_eq!(site.rows.record_status(&late).await.unwrap(), Outcome::Stale, "it is to go");
     }
 
     async fn an_attempt_that_a_wrong_clock_put_off_for_an_hour_is_due(site: Site) {
