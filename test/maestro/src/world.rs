@@ -1,6 +1,5 @@
 //! A cluster to try things on: our API server in this process, or a real one.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -8,15 +7,15 @@ use anyhow::{Context, Result};
 use aro_fixtures::wait;
 use aro_kube::ClusterService;
 use aro_kube::identity::user::User;
+use aro_kube_client::of_kubeconfig;
 use aro_kube_e2e::inside;
 use aro_kube_e2e::real::{Real, binaries};
 use aro_runtime::Scope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -52,7 +51,7 @@ impl World {
             return Ok(None);
         };
         let real = Real::start(&binaries).await?;
-        let client = plain_client(&real.kubeconfig()).await?;
+        let client = of_kubeconfig(&real.kubeconfig(), None).await?;
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         Self::furnish("real", client, scope, data, Some(real)).await.map(Some)
     }
@@ -119,15 +118,6 @@ impl World {
 /// A configmap with one member `a`.
 pub fn config_map(namespace: &str, name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": {"a": value}})
-}
-
-/// A client that hands on every answer, as one in this process does.
-async fn plain_client(kubeconfig: &Path) -> Result<Client> {
-    let mut config =
-        Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &KubeConfigOptions::default())
-            .await?;
-    config.default_retry = false;
-    Ok(Client::try_from(config)?)
 }
 
 /// Runs scenarios on our API server.

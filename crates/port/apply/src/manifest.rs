@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::choice::{Choice, choose, is_owned};
 use crate::failure::Failure;
 use crate::kinds::{Kind, Kinds};
+use crate::memory::entry_of;
 use crate::work::Work;
 
 /// What only a server sets. A manifest that was read from a cluster may carry it.
@@ -79,14 +80,7 @@ pub(crate) struct Target {
 impl Target {
     /// What the record says of the object.
     pub(crate) fn applied(&self, uid: &str) -> AppliedManifestResourceMeta {
-        AppliedManifestResourceMeta {
-            group: self.kind.api.group.clone(),
-            version: self.kind.api.version.clone(),
-            resource: self.kind.api.plural.clone(),
-            name: self.key.name.clone(),
-            namespace: self.key.namespace.clone(),
-            uid: uid.to_owned(),
-        }
+        entry_of(&self.kind, &self.key, uid)
     }
 
     /// Whether what follows in the list may need it.

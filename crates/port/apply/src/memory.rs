@@ -34,14 +34,7 @@ pub(crate) struct Object {
 impl Object {
     /// What a record says of it.
     pub(crate) fn entry(&self) -> AppliedManifestResourceMeta {
-        AppliedManifestResourceMeta {
-            group: self.kind.api.group.clone(),
-            version: self.kind.api.version.clone(),
-            resource: self.kind.api.plural.clone(),
-            name: self.key.name.clone(),
-            namespace: self.key.namespace.clone(),
-            uid: self.uid.clone(),
-        }
+        entry_of(&self.kind, &self.key, &self.uid)
     }
 }
 
@@ -56,4 +49,16 @@ pub(crate) struct Memory {
     pub(crate) tried: Option<(i64, Instant)>,
     /// Which revision was applied as a whole, and when.
     pub(crate) applied: Option<(i64, Timestamp)>,
+}
+
+/// What a record says of an object.
+pub(crate) fn entry_of(kind: &Kind, key: &ObjectKey, uid: &str) -> AppliedManifestResourceMeta {
+    AppliedManifestResourceMeta {
+        group: kind.api.group.clone(),
+        version: kind.api.version.clone(),
+        resource: kind.api.plural.clone(),
+        name: key.name.clone(),
+        namespace: key.namespace.clone(),
+        uid: uid.to_owned(),
+    }
 }

@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 pub use cache::{Cache, Index, ObjectKey};
+pub use run::Patience;
 
 /// Objects that can be kept.
 pub trait Kept:

@@ -35,5 +35,5 @@ pub use files::{ConfigFile, ConfigFileError, TopicNames};
 pub use inbox::{Ack, Delivery, Inbox};
 pub use link::{Link, LinkPorts, PublishError, Reached};
 pub use metrics::LinkMetrics;
-pub use options::{Credentials, LinkOptions};
+pub use options::{Credentials, LinkOptions, host_and_port};
 pub use resolve::{Resolve, SystemResolve};

@@ -83,10 +83,15 @@ impl LinkOptions {
 
     /// The host and the port of `broker`.
     pub(crate) fn host_and_port(&self) -> Option<(&str, u16)> {
-        let (host, port) = self.broker.rsplit_once(':')?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
+        host_and_port(&self.broker)
     }
+}
+
+/// The host and the port of a broker's address, if it is one.
+pub fn host_and_port(broker: &str) -> Option<(&str, u16)> {
+    let (host, port) = broker.rsplit_once(':')?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use aro_bundle::Topics;
-use aro_mqtt::{Credentials, LinkOptions};
+use aro_mqtt::{Credentials, LinkOptions, host_and_port};
 use aro_pki::{HalfGiven, IdentityPaths};
 use aro_runtime::{ByteSize, Period, Problems, Section};
 
@@ -97,7 +97,7 @@ impl Section for MaestroAgentConfig {
         if let Err(half) = self.tls() {
             problems.add(half.key, half.to_string());
         }
-        if self.broker.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        if host_and_port(&self.broker).is_none() {
             problems.add("broker", "must be host:port");
         }
         if self.hub_id.as_deref() == Some("") {

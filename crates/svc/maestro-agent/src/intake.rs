@@ -30,23 +30,18 @@ pub fn decide(event: &Event, known: Option<&Record>, now: Timestamp) -> Decision
     let version = event.resource_version.unwrap_or(0);
     let metadata = event.metadata_object();
     if event.deletion_timestamp.is_some() {
-        let record = match known {
+        let record = if let Some(known) = known {
             // What is to go is what is there; the generation is new, and what it says about what stays.
-            Some(known) => Record {
+            Record {
                 deleting: true,
                 version: version.max(known.version),
                 source: said_by(event, known),
                 spec: leaving_spec(event, version, known),
                 ..known.clone()
-            },
-            None => {
-                let spec = event.payload::<ManifestBundle>().unwrap_or_default().into();
-                Record {
-                    deleting: true,
-                    spec,
-                    ..record(event, id, version, metadata.unwrap_or_default(), now)
-                }
             }
+        } else {
+            let spec = event.payload::<ManifestBundle>().unwrap_or_default().into();
+            Record { deleting: true, spec, ..record(event, id, version, metadata.unwrap_or_default(), now) }
         };
         return Decision::Delete(Box::new(record));
     }

@@ -4,9 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use aro_bundle::Topics;
+use aro_mqtt::host_and_port;
 use aro_pki::{HalfGiven, IdentityPaths};
 use aro_runtime::{ByteSize, Period, Problems, Section};
 use serde::{Deserialize, Serialize};
+
+use crate::rows::check_name;
 
 /// How the server hears agents when there are several replicas of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +131,14 @@ impl Section for MaestroConfig {
         if let Err(error) = self.topics() {
             problems.add("source_events", error);
         }
+        if host_and_port(&self.broker).is_none() {
+            problems.add("broker", "must be host:port");
+        }
+        for name in &self.consumers {
+            if let Err(fault) = check_name(name) {
+                problems.add("consumers", format!("`{name}` cannot be a consumer: {}", fault.reason));
+            }
+        }
         if self.heartbeat.get().is_zero() {
             problems.add("heartbeat", "must be longer than nothing");
         }
@@ -168,12 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn topics_must_be_of_the_source_that_speaks() {
+    fn topics_are_of_the_source_that_speaks_and_names_and_addresses_are_such() {
         let other = MaestroConfig {
             source_events: Some("sources/other/consumers/+/sourceevents".to_owned()),
             ..MaestroConfig::default()
         };
         assert_eq!(problems(other), ["maestro.source_events"]);
+        let nowhere = MaestroConfig { broker: "nohost".to_owned(), ..MaestroConfig::default() };
+        assert_eq!(problems(nowhere), ["maestro.broker"]);
+        let names = vec!["c1".to_owned(), "Bad_Name".to_owned()];
+        assert_eq!(
+            problems(MaestroConfig { consumers: names, ..MaestroConfig::default() }),
+            ["maestro.consumers"]
+        );
         let grants = MaestroConfig { grpc_sources: vec!["nobody".to_owned()], ..MaestroConfig::default() };
         assert_eq!(problems(grants), ["maestro.grpc_sources"]);
     }

@@ -1,14 +1,14 @@
 //! The task behind a watch.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use aro_base::chain;
+use aro_kube_client::informer::Patience;
 use aro_runtime::{Fault, Scope, TaskKind};
 use futures::StreamExt as _;
 use kube::Api;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{WatchStreamExt as _, utils::Backoff};
 
 use super::{Sight, Watch};
 use crate::failure::code;
@@ -30,7 +30,7 @@ pub(super) fn start(watch: &Arc<Watch>, scope: &Scope) {
 
 async fn follow(watch: &Watch) {
     let api: Api<Live> = Api::all_with(watch.client.clone(), &watch.kind.api);
-    let events = watcher(api, watcher::Config::default()).backoff(Patience { next: FIRST });
+    let events = watcher(api, watcher::Config::default()).backoff(Patience::default());
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         let works = match event {
@@ -69,30 +69,5 @@ fn failed(watch: &Watch, error: &watcher::Error) {
         }
     } else {
         tracing::debug!(resource = watch.kind.api.plural, error = %chain(error), "a watch ended and starts again");
-    }
-}
-
-/// Pauses between tries of a watch that fails: 50 ms, doubling to 10 s; a working one starts over.
-const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(10);
-
-#[derive(Debug, Clone)]
-struct Patience {
-    next: Duration,
-}
-
-impl Iterator for Patience {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let pause = self.next;
-        self.next = (pause * 2).min(LONGEST);
-        Some(pause)
-    }
-}
-
-impl Backoff for Patience {
-    fn reset(&mut self) {
-        self.next = FIRST;
     }
 }

@@ -23,7 +23,7 @@ impl<K: Kept> Informer<K> {
     }
 
     async fn follow(self, api: Api<K>, config: watcher::Config) {
-        let events = watch(api, config).backoff(PATIENCE);
+        let events = watch(api, config).backoff(Patience::default());
         let mut events = std::pin::pin!(events);
         let mut listed = HashSet::new();
         while let Some(event) = events.next().await {
@@ -61,13 +61,18 @@ impl<K: Kept> Informer<K> {
 }
 
 /// Pauses between tries of a watch that fails: 50 ms, doubling to 10 s; a working one starts over.
-const PATIENCE: Patience = Patience { next: FIRST };
+#[derive(Debug, Clone)]
+pub struct Patience {
+    next: Duration,
+}
+
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Clone)]
-struct Patience {
-    next: Duration,
+impl Default for Patience {
+    fn default() -> Self {
+        Self { next: FIRST }
+    }
 }
 
 impl Iterator for Patience {

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use aro_fixtures::wait;
 use aro_kube::ClusterService;
 use aro_kube::identity::user::User;
+use aro_kube_client::of_kubeconfig;
 use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
 use aro_reconcile::ReconcileMetrics;
@@ -19,8 +20,7 @@ use aro_workloads::{Workloads, WorkloadsOptions};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, Resource};
+use kube::{Api, Client, Resource};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -65,7 +65,7 @@ impl World {
         };
         let real = Real::start(&binaries).await?;
         let kubeconfig = real.kubeconfig();
-        let client = plain_client(&kubeconfig).await?;
+        let client = of_kubeconfig(&kubeconfig, None).await?;
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         Self::furnish("real", client, kubeconfig, "real", scope, data, Some(real)).await.map(Some)
     }
@@ -158,16 +158,6 @@ impl World {
     pub fn volumes(&self) -> PathBuf {
         Path::new(self.data.path()).join("volumes")
     }
-}
-
-/// A client that hands on every answer, as one in this process does. By default it tries again for minutes when it is told
-/// that there are too many requests, which is also how an eviction is refused.
-async fn plain_client(kubeconfig: &Path) -> Result<Client> {
-    let mut config =
-        Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &KubeConfigOptions::default())
-            .await?;
-    config.default_retry = false;
-    Ok(Client::try_from(config)?)
 }
 
 /// Runs scenarios on our API server.

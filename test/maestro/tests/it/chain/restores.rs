@@ -43,7 +43,7 @@ async fn is_there(cluster: &Cluster, value: Option<&str>) -> Result<()> {
 async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Result<()> {
     let Some((mut chain, cluster, _agent, id)) = chain().await? else { return Ok(()) };
     let backup = tempfile::tempdir()?;
-    let (data, kept) = (chain.servers[0].data_dir().to_owned(), backup.path().join("data"));
+    let (data, kept) = (chain.servers[0].data_dir(), backup.path().join("data"));
     ensure!(chain.servers[0].interrupt()?.success());
     copy(&data, &kept)?;
     chain.servers[0].start_again().await?;
@@ -70,7 +70,7 @@ async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Res
 async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_one() -> Result<()> {
     let Some((mut chain, cluster, agent, id)) = chain().await? else { return Ok(()) };
     let elsewhere = tempfile::tempdir()?;
-    let (data, kept) = (chain.servers[0].data_dir().to_owned(), elsewhere.path().join("data"));
+    let (data, kept) = (chain.servers[0].data_dir(), elsewhere.path().join("data"));
     ensure!(chain.servers[0].interrupt()?.success());
     copy(&data, &kept)?;
     std::fs::remove_dir_all(&data)?;
