@@ -1,7 +1,7 @@
 //! What becomes of a row when a source or an agent says something. Pure: rows in, rows out.
 
 use aro_base::Timestamp;
-use aro_bundle::{Delivery, Event, SequenceId, content_hash, json, validate_data};
+use aro_bundle::{Action, Delivery, Event, SequenceId, content_hash, json, validate_data};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -231,8 +231,10 @@ pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) ->
         return Ok(Verdict::Replace(Box::new(row), Outcome::Lost));
     }
     let version = event.version().map_err(invalid)?;
-    if version > row.version && newer_than(row.delivery.sequence.as_deref()) {
-        // The store has forgotten what it once knew, and the agent takes what is wanted now for old.
+    let answers = event.kind.action == Action::ResyncResponse;
+    if answers && version > row.version && newer_than(row.delivery.sequence.as_deref()) {
+        // Asked what it has, the agent names more than the store knows: that has forgotten something, and the agent takes
+        // what is wanted now for old.
         if let Some(mut raised) = raised(row, version.into(), now) {
             raised.delivery.sequence = Some(sequence.to_owned());
             return Ok(Verdict::Replace(Box::new(raised), Outcome::Lost));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aro_base::{Clock as _, SignedDuration};
-use aro_bundle::{Action, Delivery, Event};
+use aro_bundle::{Action, Delivery, Event, EventType};
 use aro_maestro::fault::Code;
 use aro_maestro::rows::{CONTAINER, Deletion, Kept, Outcome, Update};
 use aro_maestro::search::{self, Table};
@@ -225,6 +225,8 @@ on_both_stores! {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         let ahead = status("b1", "c1", 7, "10", "Applied");
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "nobody has asked");
+        let ahead = Event { kind: EventType::status(Action::ResyncResponse), ..ahead };
         assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Lost);
         let row = site.rows.bundle("b1").await.unwrap().value;
         assert_eq!((row.version, row.is_undelivered(), row.status.is_none()), (8, true, true));
