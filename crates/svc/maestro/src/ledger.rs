@@ -71,11 +71,10 @@ pub fn entry(row: &Bundle, published: Option<Timestamp>, now: Timestamp) -> Entr
     let record = &row.delivery;
     let delivered = !row.is_undelivered();
     let published = record.published.or(published.map(Moment));
-    let (received, applied, observed) = if record.observed_version == row.version {
-        (record.received, record.applied, record.observed)
-    } else {
-        (None, None, None)
-    };
+    // Of a deletion nothing is heard before its end; what was heard of the version before is another delivery.
+    let heard = record.observed_version == row.version && !row.is_deleting();
+    let (received, applied, observed) =
+        if heard { (record.received, record.applied, record.observed) } else { (None, None, None) };
     let stage = if observed.is_some() {
         Stage::Observed
     } else if applied.is_some() {

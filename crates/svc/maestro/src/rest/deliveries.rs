@@ -30,6 +30,12 @@ pub(super) async fn list(State(shared): Ctx, Query(asked): Query<Asked>) -> Answ
         after: asked.after.filter(|token| !token.is_empty()).map(PageToken::new),
     };
     let consumer = asked.consumer.as_deref().filter(|name| !name.is_empty());
+    if let Some(name) = consumer
+        && shared.rows.consumer_by_name(name).await?.is_none()
+    {
+        // An empty list would say that everything is delivered there.
+        return Err(Fault::new(Code::NotFound, format!("there is no consumer `{name}`")));
+    }
     let (rows, next) = match asked.state.as_deref() {
         Some("undelivered") => shared.rows.waiting(consumer, page).await?,
         None | Some("" | "all") => shared.rows.bundles(consumer, page).await?,

@@ -381,6 +381,7 @@ async fn our_own_paths_tell_of_deliveries_and_give_up_on_a_cluster() {
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries/none"), "").await.0, 404);
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?state=odd"), "").await.0, 400);
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?after=junk"), "").await.0, 400);
+    assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?consumer=nobody"), "").await.0, 404);
     api.site.rows.delete("b3", None).await.unwrap();
     let path = format!("{own}/consumers/{consumer}/abandon");
     assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1", "removed": 1}));

@@ -122,10 +122,10 @@ async fn the_ledger_tells_every_stage_of_a_delivery_in_order() -> Result<()> {
     };
     let waiting = line(id.clone()).await?;
     ensure!(waiting["delivered"] == false && waiting["version"] == 1, "{waiting:#}");
-    let _agent = chain.agent("c1", &cluster).await?;
+    let mut agent = chain.agent("c1", &cluster).await?;
     let bundle = chain.settled(&id, 1).await?;
     ensure!(condition(&bundle, "Applied") == Some("True"));
-    let done = line(id).await?;
+    let done = line(id.clone()).await?;
     ensure!(done["delivered"] == true && done["stage"] == "observed", "{done:#}");
     let times: Vec<&str> = ["stored", "published", "received", "applied", "observed"]
         .iter()
@@ -133,6 +133,14 @@ async fn the_ledger_tells_every_stage_of_a_delivery_in_order() -> Result<()> {
         .collect();
     ensure!(times.iter().all(|time| !time.is_empty()), "{done:#}");
     ensure!(times.is_sorted(), "{done:#}");
+
+    // A deletion is a delivery of its own.
+    agent.kill()?;
+    source.delete("c1", "work").await?;
+    let leaving = line(id).await?;
+    ensure!(leaving["deleting"] == true && leaving["delivered"] == false, "{leaving:#}");
+    ensure!(leaving["stage"] == "stored" || leaving["stage"] == "published", "{leaving:#}");
+    ensure!(leaving["observed"].is_null(), "{leaving:#}");
     Ok(())
 }
 
