@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use aro_bundle::Action;
+use aro_maestro::fault::Code;
 use aro_maestro::rest::{self, Ledger};
-use aro_maestro::rows::Bundle;
+use aro_maestro::rows::{Bundle, CONTAINER};
 use aro_runtime::Metrics;
+use aro_store::{Batch, DocId, NewDocument, Op, Page, PartitionKey, Raw};
 use axum::Router;
 use axum::body::Body;
 use http::{Method, Request, StatusCode};
@@ -386,6 +388,31 @@ async fn our_own_paths_tell_of_deliveries_and_give_up_on_a_cluster() {
     let path = format!("{own}/consumers/{consumer}/abandon");
     assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1", "removed": 1}));
     assert_eq!(api.fails(Method::POST, &format!("{own}/consumers/c1/abandon"), "").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_hides_no_other() {
+    let api = Api::new();
+    api.site.consumer("c1").await;
+    for id in ["b1", "b3"] {
+        api.site.bundle(id, "c1").await;
+    }
+    let broken = NewDocument {
+        id: DocId::new("b2"),
+        resource_type: "bundle".to_owned(),
+        resource_id: "/consumers/c1/bundles/b2".to_owned(),
+        ttl: None,
+        body: Raw::of(&json!({"id": "b2", "version": "many"})).unwrap(),
+    };
+    let batch = Batch::new(CONTAINER, PartitionKey::new("b2")).with(Op::Create(broken));
+    api.site.rows.store().write(batch).await.unwrap();
+    let list = api.get("/api/maestro/v1/resource-bundles").await.json();
+    assert_eq!((ids(&list), &list["size"]), (vec!["b1".to_owned(), "b3".to_owned()], &json!(2)));
+    let (rows, _) = api.site.rows.of_consumer("c1", Page::first(10)).await.unwrap();
+    assert_eq!(rows.len(), 2, "agents are sent the others");
+    let fault = api.site.rows.record_status(&status("b2", "c1", 1, "1", "Applied")).await.unwrap_err();
+    assert_eq!(fault.code, Code::Unreadable, "nobody tries that for ever");
+    assert_eq!(api.get("/api/maestro/v1/resource-bundles/b2").await.status, 500);
 }
 
 /// maestro#543: a slow store must not get living processes killed.
