@@ -190,17 +190,18 @@ impl Reconcile for Dispatcher {
 #[cfg(test)]
 impl Dispatcher {
     /// One on a store of its own, with nobody to publish to.
-    pub(crate) fn alone(directory: &std::path::Path) -> Arc<Self> {
+    pub(crate) fn alone(directory: &std::path::Path) -> (Arc<Self>, Arc<aro_base::ManualClock>) {
         use aro_store_sqlite::{SqliteOptions, SqliteStore};
         let clock = aro_base::ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap());
         let store = SqliteStore::open(SqliteOptions::new(directory), clock.clone()).unwrap();
-        Arc::new(Self::new(
+        let dispatcher = Self::new(
             Rows::new(store, clock.clone(), "maestro"),
             Topics::of_source("maestro"),
             "maestro".to_owned(),
             512 * 1024,
-            clock,
+            clock.clone(),
             Observer::new(&aro_runtime::Metrics::default()),
-        ))
+        );
+        (Arc::new(dispatcher), clock)
     }
 }

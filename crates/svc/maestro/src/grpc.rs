@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     fn door(directory: &std::path::Path, scope: &Scope) -> Door {
-        let dispatcher = Dispatcher::alone(directory);
+        let (dispatcher, _) = Dispatcher::alone(directory);
         Door {
             streams: Streams::start(dispatcher.clone(), "replica".to_owned(), scope),
             dispatcher,

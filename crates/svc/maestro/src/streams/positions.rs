@@ -2,8 +2,8 @@
 //!
 //! The first place is written down when a source first subscribes, so that even one that leaves at once misses nothing.
 //! While a source listens, its place is written down from time to time, always one that everything before was sent: after
-//! a crash it is a little too early, never too late. Places are kept per replica, for as long as a farewell is; whoever
-//! subscribes begins at the oldest of them.
+//! a crash it is a little too early, never too late. One that does not read keeps the place it has, however long it sleeps.
+//! Places are kept per replica, for as long as a farewell is; whoever subscribes begins at the oldest of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,7 +63,17 @@ impl Streams {
             };
             known.retain(|source, _| sources.iter().any(|(one, _)| one == source));
             for (source, drained) in sources {
-                let entry = known.entry(source.clone()).or_insert(Known { drained: None, written: None });
+                if !known.contains_key(&source) {
+                    // Its first place was written down when it subscribed.
+                    match self.own_position(&source).await {
+                        Ok(written) => known.insert(source.clone(), Known { drained: None, written }),
+                        Err(error) => {
+                            tracing::debug!(source, error = %chain(&error), "a place in the feed cannot be read");
+                            continue;
+                        }
+                    };
+                }
+                let Some(entry) = known.get_mut(&source) else { continue };
                 // A moment lies between the last word being taken and its being sent: what was drained one look ago is.
                 if let Some(cursor) = entry.drained.take() {
                     let now = self.dispatcher.clock.now();
@@ -108,6 +118,13 @@ impl Streams {
         store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await.map(|_| ())
     }
 
+    /// The place of a source that this replica has written down, and when.
+    pub(super) async fn own_position(&self, source: &str) -> Result<Option<(Cursor, Timestamp)>, StoreError> {
+        let own = self.dispatcher.rows.store().get(&position_key(source, &self.replica)).await?;
+        let position = own.and_then(|document| document.body.to::<Position>().ok());
+        Ok(position.map(|position| (position.cursor, position.at)))
+    }
+
     /// What a source was not told, for one that began to listen at this place.
     pub(super) async fn missed(&self, source: &str, began: Option<&Cursor>) -> Result<Option<Sweep>, Fault> {
         let unread = |error| Fault::caused("the feed cannot be read", error);
@@ -127,6 +144,13 @@ impl Streams {
         };
         let from = oldest.1.cursor.clone();
         let own = position_key(source, &self.replica).id;
+        if places.iter().all(|(document, _)| document.key.id != own) {
+            // The others' places end; this one is kept for as long as somebody listens here.
+            match self.write_position(source, &from, now).await {
+                Ok(()) | Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(unread(error)),
+            }
+        }
         let is_over = |(document, place): &(Document, Position)| {
             document.key.id != own && now.duration_since(place.at) > ENDED
         };

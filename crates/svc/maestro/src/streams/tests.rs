@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use aro_base::{Clock as _, ManualClock, SignedDuration};
 use aro_bundle::{Action, EventType, grpc};
 use futures::{Stream, StreamExt as _};
 use serde_json::json;
@@ -18,6 +19,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 struct Site {
     streams: Arc<Streams>,
+    clock: Arc<ManualClock>,
     scope: Scope,
     _directory: TempDir,
 }
@@ -25,10 +27,10 @@ struct Site {
 impl Site {
     async fn new() -> Self {
         let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
-        let dispatcher = Dispatcher::alone(directory.path());
+        let (dispatcher, clock) = Dispatcher::alone(directory.path());
         dispatcher.rows.create_consumer(Some("c1"), BTreeMap::new()).await.unwrap();
         let streams = Streams::bounded(dispatcher, "replica".to_owned(), FEW, &scope);
-        Self { streams, scope, _directory: directory }
+        Self { streams, clock, scope, _directory: directory }
     }
 
     /// A bundle that something is known about.
@@ -59,6 +61,20 @@ impl Site {
             }
         };
         tokio::time::timeout(DEADLINE, seen).await.unwrap();
+    }
+
+    /// Returns when the place of the source was written down again now.
+    async fn place_is_fresh(&self) {
+        let fresh = async {
+            loop {
+                let (_, written) = self.streams.own_position(SOURCE).await.unwrap().expect("it is kept");
+                if written == self.clock.now() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, fresh).await.unwrap();
     }
 
     async fn end(self) {
@@ -162,5 +178,24 @@ async fn one_source_takes_no_more_places_than_it_may() {
     assert!(site.streams.subscribe(SOURCE).await.is_ok());
     drop(all);
     assert_eq!(site.streams.dispatcher.observer.subscribers.get(), 0);
+    site.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_never_reads_keeps_its_place_for_as_long_as_it_sleeps() {
+    let site = Site::new().await;
+    let asleep = site.stream().await;
+    for number in 0..COUNT {
+        site.report(&number.to_string(), 1).await;
+    }
+    site.seen(COUNT).await;
+    // Longer than places are kept that nobody writes again.
+    for _ in 0..3 {
+        site.clock.advance(SignedDuration::from_mins(40));
+        site.place_is_fresh().await;
+    }
+    drop(asleep);
+    let mut awake = std::pin::pin!(site.stream().await);
+    assert_eq!(hear(&mut awake).await.len(), COUNT);
     site.end().await;
 }
