@@ -19,7 +19,7 @@ async fn clients_that_never_finish_a_head_are_cut_and_free_their_place() {
         let scope = Scope::root("test");
         let options = ServeOptions {
             max_connections: 1,
-            header_timeout: Duration::from_millis(100),
+            header_timeout: Duration::from_millis(500),
             ..ServeOptions::named("test")
         };
         let addr = start(app(), &scope, options).await;

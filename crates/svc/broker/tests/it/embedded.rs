@@ -89,8 +89,8 @@ async fn a_session_ends_with_the_certificate_it_was_made_with_and_the_client_com
     let mut brief = options(&broker, &certificates, "c1", "c1-client")?;
     // It does not notice by itself that its files are new: the broker has to send it away.
     brief.reread = Duration::from_hours(1);
-    let expires = SystemClock.now() + SignedDuration::from_secs(2);
-    certificates.issue_for("c1", Usage::Client, SignedDuration::from_secs(2))?;
+    let expires = SystemClock.now() + SignedDuration::from_secs(4);
+    certificates.issue_for("c1", Usage::Client, SignedDuration::from_secs(4))?;
     let agent = Peer::start(brief, &[TO_C1], Kept::default());
     agent.up().await?;
     tokio::time::timeout(wait::DEADLINE, agent.link.disconnected()).await?;
