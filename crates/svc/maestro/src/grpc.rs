@@ -198,13 +198,14 @@ impl Door {
 impl CloudEvents for Door {
     fn publish(&self, request: Request<PublishRequest>) -> BoxFuture<'_, Result<(), Status>> {
         async move {
+            let call = self.dispatcher.observer.called("Publish");
             let caller = request.extensions().get::<Caller>().cloned();
             let answer = match request.into_inner().event {
                 Some(event) => self.take(caller.as_ref(), event).await,
                 None => Err(invalid("there is no event")),
             };
             let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
-            self.dispatcher.observer.rpc("Publish", code);
+            self.dispatcher.observer.answered(&call, code);
             answer
         }
         .boxed()
@@ -215,9 +216,10 @@ impl CloudEvents for Door {
         request: Request<SubscriptionRequest>,
     ) -> BoxFuture<'_, Result<Response<EventStream>, Status>> {
         async move {
+            let call = self.dispatcher.observer.called("Subscribe");
             let answer = self.open(request).await;
             let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
-            self.dispatcher.observer.rpc("Subscribe", code);
+            self.dispatcher.observer.answered(&call, code);
             answer
         }
         .boxed()

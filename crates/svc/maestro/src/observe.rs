@@ -9,6 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use tokio::time::Instant;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
@@ -22,9 +23,21 @@ struct ReasonLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MethodLabels {
+    method: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabels {
     method: &'static str,
     code: &'static str,
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+pub struct Call {
+    method: &'static str,
+    since: Instant,
 }
 
 /// All of it. Cheap to clone.
@@ -39,7 +52,11 @@ pub struct Inner {
     received: Family<EventLabels, Counter>,
     refused: Family<ReasonLabels, Counter>,
     statuses: Family<ReasonLabels, Counter>,
+    calls: Family<MethodLabels, Counter>,
     rpcs: Family<CodeLabels, Counter>,
+    rpc_seconds: Family<CodeLabels, Histogram, fn() -> Histogram>,
+    /// Messages of sources: events, and requests to subscribe.
+    messages: Family<MethodLabels, Counter>,
     /// Open subscriptions of sources.
     pub subscribers: Gauge,
     /// Subscriptions that were ended because their readers were too slow.
@@ -78,7 +95,10 @@ impl Observer {
             received: Family::default(),
             refused: Family::default(),
             statuses: Family::default(),
+            calls: Family::default(),
             rpcs: Family::default(),
+            rpc_seconds: Family::new_with_constructor(|| Histogram::new(aro_web::STANDARD_BUCKETS)),
+            messages: Family::default(),
             subscribers: Gauge::default(),
             slow_subscribers: Counter::default(),
             told: Counter::default(),
@@ -99,7 +119,14 @@ impl Observer {
                 inner.refused.clone(),
             );
             registry.register("maestro_statuses", "Status events by what became of them", inner.statuses.clone());
-            registry.register("grpc_server_processed", "Calls of sources", inner.rpcs.clone());
+            registry.register("grpc_server_called", "Calls that sources have begun", inner.calls.clone());
+            registry.register("grpc_server_processed", "Calls of sources that were answered", inner.rpcs.clone());
+            registry.register(
+                "grpc_server_processed_duration_seconds",
+                "From a call of a source to its answer; for a subscription, to its beginning",
+                inner.rpc_seconds.clone(),
+            );
+            registry.register("grpc_server_message_received", "Messages of sources", inner.messages.clone());
             registry.register("grpc_server_registered_source_clients", "Open subscriptions", inner.subscribers.clone());
             registry.register(
                 "maestro_slow_subscribers",
@@ -161,8 +188,15 @@ impl Observer {
         self.statuses.get_or_create(&ReasonLabels { reason }).inc();
     }
 
+    /// A call begins; both kinds of calls bring one message.
+    pub fn called(&self, method: &'static str) -> Call {
+        self.calls.get_or_create(&MethodLabels { method }).inc();
+        self.messages.get_or_create(&MethodLabels { method }).inc();
+        Call { method, since: Instant::now() }
+    }
+
     /// A call was answered.
-    pub fn rpc(&self, method: &'static str, code: tonic::Code) {
+    pub fn answered(&self, call: &Call, code: tonic::Code) {
         let code = match code {
             tonic::Code::Ok => "OK",
             tonic::Code::AlreadyExists => "AlreadyExists",
@@ -178,7 +212,9 @@ impl Observer {
             tonic::Code::Unavailable => "Unavailable",
             _ => "Other",
         };
-        self.rpcs.get_or_create(&CodeLabels { method, code }).inc();
+        let labels = CodeLabels { method: call.method, code };
+        self.rpc_seconds.get_or_create(&labels).observe(call.since.elapsed().as_secs_f64());
+        self.rpcs.get_or_create(&labels).inc();
     }
 }
 

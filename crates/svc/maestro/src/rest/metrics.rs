@@ -3,8 +3,8 @@
 use aro_runtime::Metrics;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
@@ -19,7 +19,9 @@ struct Labels {
 
 #[derive(Debug, Clone)]
 pub(super) struct RestMetrics {
-    requests: Family<Labels, Counter>,
+    /// A gauge only by type: the text format would add `_total` to the name of a counter, and dashboards know this one
+    /// without it.
+    requests: Family<Labels, Gauge>,
     durations: Family<Labels, Histogram, fn() -> Histogram>,
 }
 

@@ -355,7 +355,7 @@ async fn requests_are_counted_by_template() {
     let count = |labels: &str| {
         let line = text
             .lines()
-            .find(|line| line.starts_with("rest_api_inbound_request_count") && line.contains(labels));
+            .find(|line| line.starts_with("rest_api_inbound_request_count{") && line.contains(labels));
         line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
     };
     assert_eq!(count(r#"path="/api/maestro/v1/consumers/-",code="404""#).as_deref(), Some("3"), "{text}");

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use aro_bundle::BundleStatus;
 use aro_event_service::ClientError;
 use aro_fixtures::wait;
-use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, condition, config_map, feedback, spec};
+use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, condition, config_map, feedback, metric, spec};
 use serde_json::json;
 
 const NAMESPACE: &str = "default";
@@ -36,6 +36,16 @@ async fn life(kind: BrokerKind) -> Result<()> {
     let status: BundleStatus = told.payload()?;
     ensure!(status.manifest_bundle.is_some() && told.sequence_id.is_some());
     ensure!(told.metadata_object()?["name"] == "work", "the source's own name of the work survives");
+
+    // Counted under the names that dashboards of the original know.
+    for name in
+        ["called_total", "processed_total", "processed_duration_seconds_count", "message_received_total"]
+    {
+        let name = format!("grpc_server_{name}");
+        for method in ["Publish", "Subscribe"] {
+            ensure!(metric(&chain.servers[0], &name, method).await? > 0, "{name} of {method}");
+        }
+    }
 
     // The printed debug command of the operations guide.
     let search = "payload->'metadata'->'labels'->>'api.openshift.com/id'='work'";
