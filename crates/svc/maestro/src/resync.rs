@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::dispatch::Dispatcher;
+use crate::hear::NOT_BELIEVED;
 use crate::rows::{Bundle, Row};
 use crate::speech;
 
@@ -206,24 +207,25 @@ async fn answer(dispatcher: &Dispatcher, event: &Event) -> Result<usize, Unanswe
         }
     }
     has.retain(|id, _| range.contains(id));
-    let removed = send_away(dispatcher, consumer, has).await?;
-    if removed > 0 {
-        tracing::warn!(
-            consumer,
-            removed,
-            "an agent has what nobody wants, and is to take it away; if that is wrong, look which store this server has"
-        );
-    }
-    Ok(sent + removed)
+    Ok(sent + send_away(dispatcher, consumer, has).await?)
 }
 
 /// What no row wants is taken away. Reading and sending took a while: what came meanwhile is left alone, and so is what is
-/// another consumer's, whose agent may work on the same cluster.
+/// another consumer's, whose agent may work on the same cluster. A store that nobody ever wanted anything of for this consumer
+/// may be the wrong one, or an empty one: on its word nothing goes.
 async fn send_away(
     dispatcher: &Dispatcher,
     consumer: &str,
     unwanted: HashMap<String, i64>,
 ) -> Result<usize, Fault> {
+    if unwanted.is_empty() {
+        return Ok(0);
+    }
+    let believed = dispatcher.rows.is_believed_about(consumer).await;
+    if !believed.map_err(|error| Fault::caused("read a consumer", error))? {
+        tracing::warn!(consumer, unwanted = unwanted.len(), "{NOT_BELIEVED}");
+        return Ok(0);
+    }
     let mut ghosts = Vec::new();
     for (id, version) in unwanted {
         let row = dispatcher.rows.find_bundle(&id).await;
@@ -234,7 +236,15 @@ async fn send_away(
         let (now, fresh) = (dispatcher.clock.now(), Uuid::new_v4().to_string());
         ghosts.push(speech::ghost(&id, version, consumer, &dispatcher.server, now, &fresh));
     }
-    say_all(dispatcher, consumer, ghosts).await
+    let removed = say_all(dispatcher, consumer, ghosts).await?;
+    if removed > 0 {
+        tracing::warn!(
+            consumer,
+            removed,
+            "an agent has what nobody wants, and is to take it away; if that is wrong, look which store this server has"
+        );
+    }
+    Ok(removed)
 }
 
 /// An agent that tells what it has was away. What it said before then may have died with a broker that had acknowledged

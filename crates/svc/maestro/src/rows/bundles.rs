@@ -45,9 +45,8 @@ impl Rows {
             futures::try_join!(self.open_consumer(&event.cluster_name), self.find::<Farewell>(&former))?;
         let floor = farewell.and_then(|farewell| farewell.value.sequence);
         let bundle = decide::created(event, floor, self.clock.now())?;
-        if consumer.is_none() {
-            return Err(no_consumer(&bundle.consumer_name));
-        }
+        let Some(consumer) = consumer else { return Err(no_consumer(&bundle.consumer_name)) };
+        self.tried(consumer).await?;
         let Some(row) = self.put(bundle, None).await? else { return self.created_before(id, event).await };
         // Whoever removes the consumer either counted this row or left a mark before we look again.
         if self.open_consumer(&row.value.consumer_name).await?.is_none() {

@@ -27,6 +27,16 @@ pub struct Consumer {
     /// Somebody began to remove it then, and nothing may be created for it meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaving_since: Option<Moment>,
+    /// The configuration made it, and nothing was wanted for it yet. So the store may be an empty one that was given to the
+    /// server by mistake: that it wants nothing is not believed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub untried: bool,
+}
+
+// The form that serde asks for.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Whether a name may be a consumer's: an RFC 1123 label.

@@ -18,6 +18,20 @@ impl Rows {
         name: Option<&str>,
         labels: BTreeMap<String, String>,
     ) -> Result<Row<Consumer>, Fault> {
+        self.make_consumer(name, labels, false).await
+    }
+
+    /// Makes a consumer that the configuration names.
+    pub async fn configure_consumer(&self, name: &str) -> Result<Row<Consumer>, Fault> {
+        self.make_consumer(Some(name), BTreeMap::new(), true).await
+    }
+
+    async fn make_consumer(
+        &self,
+        name: Option<&str>,
+        labels: BTreeMap<String, String>,
+        untried: bool,
+    ) -> Result<Row<Consumer>, Fault> {
         let id = uuid::Uuid::new_v4().to_string();
         let name = name.filter(|name| !name.is_empty()).unwrap_or(&id).to_owned();
         check_name(&name)?;
@@ -27,7 +41,8 @@ impl Rows {
             return Err(Fault::new(Code::Validation, reason));
         }
         let now = self.clock.now().into();
-        let consumer = Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None };
+        let consumer =
+            Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None, untried };
         let made = self.put_consumer(consumer, None).await?;
         made.ok_or_else(|| Fault::new(Code::Conflict, "This Consumer already exists"))
     }
@@ -79,6 +94,26 @@ impl Rows {
     /// A consumer by its name.
     pub async fn consumer_by_name(&self, name: &str) -> Result<Option<Row<Consumer>>, Fault> {
         self.find(&consumer_key(name)).await
+    }
+
+    /// Whether the store may be believed that nothing more is wanted on a consumer: it knows the consumer, and was told by
+    /// somebody other than the configuration.
+    pub async fn is_believed_about(&self, name: &str) -> Result<bool, Fault> {
+        Ok(self.consumer_by_name(name).await?.is_some_and(|row| !row.value.untried))
+    }
+
+    /// Something is wanted for a consumer.
+    pub(super) async fn tried(&self, mut row: Row<Consumer>) -> Result<(), Fault> {
+        for _ in 0..ATTEMPTS {
+            let tried = Consumer { untried: false, ..row.value.clone() };
+            if !row.value.untried || self.put_consumer(tried, Some(&row)).await?.is_some() {
+                return Ok(());
+            }
+            // Whether it is still there is looked at again anyway.
+            let Some(newer) = self.consumer_by_name(&row.value.name).await? else { return Ok(()) };
+            row = newer;
+        }
+        Err(contended(&row.value.name))
     }
 
     /// A consumer by its id.

@@ -376,6 +376,16 @@ on_both_stores! {
         assert!(site.rows.consumer_by_name("c1").await.unwrap().unwrap().value.leaving_since.is_none());
     }
 
+    async fn a_store_is_not_believed_to_want_nothing_before_somebody_wanted_something(site: Site) {
+        assert!(!site.rows.is_believed_about("c1").await.unwrap(), "nobody knows it");
+        site.rows.configure_consumer("c1").await.unwrap();
+        assert!(!site.rows.is_believed_about("c1").await.unwrap(), "only the configuration does");
+        site.bundle("b", "c1").await;
+        assert!(site.rows.is_believed_about("c1").await.unwrap());
+        site.rows.create_consumer(Some("c2"), BTreeMap::new()).await.unwrap();
+        assert!(site.rows.is_believed_about("c2").await.unwrap(), "somebody made it");
+    }
+
     async fn an_abandoned_consumer_loses_what_is_to_go_and_keeps_what_is_wanted(site: Site) {
         site.consumer("c1").await;
         site.consumer("c2").await;

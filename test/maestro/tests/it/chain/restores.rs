@@ -5,9 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
-use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, spec};
+use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, metric, spec};
 use aro_stack::Process;
+use kube::api::DeleteParams;
 use serde_json::json;
+use tempfile::TempDir;
 
 const NAMESPACE: &str = "default";
 
@@ -66,27 +68,68 @@ async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Res
     chain.all_delivered().await
 }
 
+/// Has the server start on a store that knows nothing. Gives where its own one is kept meanwhile.
+async fn start_empty(chain: &mut Chain) -> Result<TempDir> {
+    let elsewhere = tempfile::tempdir()?;
+    let data = chain.servers[0].data_dir();
+    ensure!(chain.servers[0].interrupt()?.success());
+    copy(&data, &elsewhere.path().join("data"))?;
+    std::fs::remove_dir_all(&data)?;
+    chain.servers[0].start_again().await?;
+    Ok(elsewhere)
+}
+
+async fn start_as_it_was(chain: &mut Chain, elsewhere: TempDir) -> Result<()> {
+    let data = chain.servers[0].data_dir();
+    chain.servers[0].kill()?;
+    std::fs::remove_dir_all(&data)?;
+    copy(&elsewhere.path().join("data"), &data)?;
+    chain.servers[0].start_again().await
+}
+
+async fn says(process: &Process, text: &str) -> Result<()> {
+    wait::until(text, || async { Ok(process.log_text().contains(text).then_some(())) }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
+    let Some((mut chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
+    let elsewhere = start_empty(&mut chain).await?;
+    says(&chain.servers[0], "nothing is taken away").await?;
+    // Neither by what the agent has, nor by what it reports.
+    ensure!(agent.interrupt()?.success());
+    agent.start_again().await?;
+    cluster.turn(NAMESPACE, "one", "reported").await?;
+    wait::until("the report", || async {
+        Ok((metric(&chain.servers[0], "maestro_statuses_total", "unknown").await? > 0).then_some(()))
+    })
+    .await?;
+    let maps = cluster.api("v1", "ConfigMap", Some(NAMESPACE));
+    maps.delete("one", &DeleteParams::default()).await?;
+    is_there(&cluster, Some("a")).await.context("the agent goes on with what it has")?;
+    ensure!(!agent.log_text().contains("is taken away"), "{}", agent.log_text());
+
+    start_as_it_was(&mut chain, elsewhere).await?;
+    chain.settled(&id, 1).await?;
+    chain.source("src", 0)?.update("c1", "work", 1, &wanted("b")).await?;
+    chain.settled(&id, 2).await?;
+    is_there(&cluster, Some("b")).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_one() -> Result<()> {
     let Some((mut chain, cluster, agent, id)) = chain().await? else { return Ok(()) };
-    let elsewhere = tempfile::tempdir()?;
-    let (data, kept) = (chain.servers[0].data_dir(), elsewhere.path().join("data"));
-    ensure!(chain.servers[0].interrupt()?.success());
-    copy(&data, &kept)?;
-    std::fs::remove_dir_all(&data)?;
-    chain.servers[0].start_again().await?;
-    is_there(&cluster, None).await.context("an empty store wants nothing")?;
-    let log = chain.servers[0].log_text();
-    ensure!(log.contains("has what nobody wants"), "the server says what it does:\n{log}");
-    wait::until("the agent to say what it was told", || async {
-        Ok(agent.log_text().contains("is taken away").then_some(()))
-    })
-    .await?;
-
+    let elsewhere = start_empty(&mut chain).await?;
+    says(&chain.servers[0], "nothing is taken away").await?;
+    // A store that something was once wanted of is believed that it wants nothing else.
+    chain.source("src", 0)?.create("c1", "other", &spec(vec![config_map(NAMESPACE, "other", "x")])).await?;
     chain.servers[0].kill()?;
-    std::fs::remove_dir_all(&data)?;
-    copy(&kept, &data)?;
     chain.servers[0].start_again().await?;
+    is_there(&cluster, None).await.context("this store does not want it")?;
+    says(&chain.servers[0], "is to take it away").await.context("the server says what it does")?;
+    says(&agent, "is taken away").await.context("the agent says what it was told")?;
+
+    start_as_it_was(&mut chain, elsewhere).await?;
     is_there(&cluster, Some("a")).await.context("the server says it is delivered, the agent knows better")?;
     chain.settled(&id, 1).await?;
     chain.all_delivered().await

@@ -97,8 +97,12 @@ async fn an_agent_that_asks_again_and_again_is_answered_once_for_many_and_keeps_
     let loud = Ear::of_consumer(&chain.pki, "c1", &broker).await?;
     let quiet = Ear::of_consumer(&chain.pki, "c2", &broker).await?;
     let wanted = spec(vec![config_map("default", "one", "a")]);
-    let id = chain.source("src", 0)?.create("c2", "work", &wanted).await?;
+    let source = chain.source("src", 0)?;
+    let id = source.create("c2", "work", &wanted).await?;
     quiet.hears("the bundle", |event| event.resource_id.as_deref() == Some(&id)).await?;
+    // Else the server would not believe that nothing else is wanted there.
+    let own = source.create("c1", "work", &wanted).await?;
+    loud.hears("the bundle", |event| event.resource_id.as_deref() == Some(&own)).await?;
     quiet.forget();
     loud.forget();
 
