@@ -42,11 +42,14 @@ fn a_request_that_hangs_is_named_when_the_grace_period_ends() {
     let output = running.finish();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    let last = said.lines().last().unwrap_or_default();
-    assert_eq!(
-        last, "error: did not stop within the grace period: aro/frontend/frontend/connection",
-        "{said}"
-    );
+    let last = said
+        .lines()
+        .last()
+        .and_then(|line| line.strip_prefix("error: did not stop within the grace period: "));
+    // On a busy machine others may be late, too.
+    let named =
+        last.is_some_and(|late| late.split(", ").any(|path| path == "aro/frontend/frontend/connection"));
+    assert!(named, "{said}");
 }
 
 #[test]

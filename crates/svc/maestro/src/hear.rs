@@ -35,7 +35,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 const COMPLAIN: Duration = Duration::from_secs(1);
 
 /// Why something that nobody wants stays all the same.
-pub const NOT_BELIEVED: &str = "an agent has what nobody wants, but nothing was ever wanted of this store for its consumer: nothing is taken away. Look which store this server has; if it is the right one, make the consumer by REST, or a bundle for it, and the rest goes when the agent connects again";
+pub const NOT_BELIEVED: &str = "an agent came with what this store does not know before anything was wanted for its consumer here: nothing is taken away. Look which store this server has. If it is the right one, say so with POST /api/aro/maestro/v1/consumers/{id}/trust; what nobody wants then goes with the agent's next report or connect";
 
 /// What an agent said.
 #[derive(Debug, PartialEq)]
@@ -242,21 +242,27 @@ fn is_ghost(event: &Event, server: &str) -> bool {
         && event.payload::<BundleStatus>().is_ok_and(|status| !status.is_deleted())
 }
 
-/// Tells the agent to take it away. Should that be lost, its next report or resync leads to the same. A store of which
-/// nothing was ever wanted for the consumer may be the wrong one: on its word nothing goes.
+/// Tells the agent to take it away. Should that be lost, its next report or resync leads to the same.
 async fn send_away(dispatcher: &Dispatcher, event: &Event, complaints: &Seldom) {
-    let id = event.resource_id.as_deref().unwrap_or_default();
-    if !matches!(dispatcher.rows.is_believed_about(&event.cluster_name).await, Ok(true)) {
-        if let Some(untold) = complaints.now() {
-            let (bundle, consumer) = (shortened(id), &event.cluster_name);
-            tracing::warn!(bundle, consumer, untold, "{NOT_BELIEVED}");
+    let (id, consumer) = (event.resource_id.as_deref().unwrap_or_default(), &event.cluster_name);
+    match dispatcher.rows.may_remove_from(consumer).await {
+        Ok(true) => {}
+        Ok(false) => {
+            if let Some(untold) = complaints.now() {
+                tracing::warn!(bundle = shortened(id), consumer, untold, "{NOT_BELIEVED}");
+            }
+            return;
         }
-        return;
+        Err(error) => {
+            if let Some(untold) = complaints.now() {
+                tracing::warn!(bundle = shortened(id), consumer, error = %chain(&error), untold, "an agent has what nobody wants; it is told so with its next report");
+            }
+            return;
+        }
     }
     let version = event.resource_version.unwrap_or_default();
     let (now, fresh) = (dispatcher.clock.now(), uuid::Uuid::new_v4().to_string());
     let away = speech::ghost(id, version, &event.cluster_name, &dispatcher.server, now, &fresh);
-    let consumer = &event.cluster_name;
     let said = dispatcher.say(consumer, &away).await;
     if let Some(untold) = complaints.now() {
         let bundle = shortened(id);

@@ -82,7 +82,8 @@ fn routes(shared: Shared) -> Router {
     let own = Router::new()
         .route("/deliveries", get(deliveries::list))
         .route("/deliveries/{id}", get(deliveries::one))
-        .route("/consumers/{id}/abandon", post(deliveries::abandon));
+        .route("/consumers/{id}/abandon", post(deliveries::abandon))
+        .route("/consumers/{id}/trust", post(deliveries::trust));
     Router::new()
         .nest(ROOT, known)
         .nest(OWN, own)

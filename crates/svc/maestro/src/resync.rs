@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::dispatch::Dispatcher;
+use crate::fault::Code;
 use crate::hear::NOT_BELIEVED;
 use crate::rows::{Bundle, Row};
 use crate::speech;
@@ -207,12 +208,17 @@ async fn answer(dispatcher: &Dispatcher, event: &Event) -> Result<usize, Unanswe
         }
     }
     has.retain(|id, _| range.contains(id));
+    if has.is_empty() && range == IdRange::default() {
+        // Should it fail, the next list leads to the same.
+        if let Err(error) = dispatcher.rows.settle(consumer).await {
+            tracing::debug!(consumer, error = %chain(&error), "a dispute was not settled");
+        }
+    }
     Ok(sent + send_away(dispatcher, consumer, has).await?)
 }
 
 /// What no row wants is taken away. Reading and sending took a while: what came meanwhile is left alone, and so is what is
-/// another consumer's, whose agent may work on the same cluster. A store that nobody ever wanted anything of for this consumer
-/// may be the wrong one, or an empty one: on its word nothing goes.
+/// another consumer's, whose agent may work on the same cluster. Nothing goes on the word of a store that is not believed.
 async fn send_away(
     dispatcher: &Dispatcher,
     consumer: &str,
@@ -221,16 +227,19 @@ async fn send_away(
     if unwanted.is_empty() {
         return Ok(0);
     }
-    let believed = dispatcher.rows.is_believed_about(consumer).await;
-    if !believed.map_err(|error| Fault::caused("read a consumer", error))? {
+    let may_remove = dispatcher.rows.may_remove_from(consumer).await;
+    if !may_remove.map_err(|error| Fault::caused("read a consumer", error))? {
         tracing::warn!(consumer, unwanted = unwanted.len(), "{NOT_BELIEVED}");
         return Ok(0);
     }
     let mut ghosts = Vec::new();
     for (id, version) in unwanted {
-        let row = dispatcher.rows.find_bundle(&id).await;
-        if row.map_err(|error| Fault::caused("read a bundle", error))?.is_some() {
-            continue;
+        match dispatcher.rows.find_bundle(&id).await {
+            Ok(None) => {}
+            Ok(Some(_)) => continue,
+            // Somebody wants it, whatever it says.
+            Err(error) if error.code == Code::Unreadable => continue,
+            Err(error) => return Err(Fault::caused("read a bundle", error)),
         }
         let version = i32::try_from(version).unwrap_or(i32::MAX);
         let (now, fresh) = (dispatcher.clock.now(), Uuid::new_v4().to_string());

@@ -1,5 +1,6 @@
 //! The server as a role.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,7 +184,7 @@ async fn make_consumers(dispatcher: &Dispatcher, names: &[String]) -> Result<(),
         if dispatcher.rows.consumer_by_name(name).await.map_err(failed)?.is_some() {
             continue;
         }
-        match dispatcher.rows.configure_consumer(name).await {
+        match dispatcher.rows.create_consumer(Some(name), BTreeMap::new()).await {
             Ok(_) => tracing::info!(consumer = name, "a consumer was made"),
             // Another replica was faster.
             Err(fault) if fault.code == crate::fault::Code::Conflict => {}

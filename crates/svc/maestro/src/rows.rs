@@ -26,7 +26,7 @@ mod of_source;
 
 pub use bundle::{Bundle, DeliveryRecord, Farewell, LONGEST_PAUSE};
 pub use bundles::{Deletion, Update};
-pub use consumer::{Consumer, check_name};
+pub use consumer::{Consumer, Standing, check_name};
 pub use decide::Outcome;
 pub use moment::Moment;
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use aro_base::chain;
 use aro_bundle::Event;
 use aro_runtime::{Fault, Scope, TaskKind};
-use aro_store::{Change, Cursor, Follower, StoreError};
+use aro_store::{Change, Follower, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -30,6 +30,7 @@ use crate::rows::{BUNDLE, Bundle, CONTAINER, Farewell, Kept};
 use crate::speech;
 
 use pending::Bounds;
+use positions::{Head, Places};
 pub use stream::{Subscriber, Subscription};
 
 /// Bundles of which is remembered what was told last.
@@ -52,7 +53,8 @@ pub struct Streams {
     /// The sequence id that was told last, by bundle: a change that is none of the status is not told.
     told: Mutex<hashlink::LruCache<String, String>>,
     /// The place in the feed; nothing until everything there is has been seen once.
-    at: watch::Sender<Option<Cursor>>,
+    at: watch::Sender<Option<Head>>,
+    places: Places,
     /// What may wait for one subscriber.
     most: Bounds,
 }
@@ -81,6 +83,7 @@ impl Streams {
             listeners: Mutex::default(),
             told: Mutex::new(hashlink::LruCache::new(REMEMBERED)),
             at: watch::Sender::new(None),
+            places: Places::default(),
             most,
         });
         let (own, inside) = (streams.clone(), scope.clone());
@@ -127,7 +130,8 @@ impl Streams {
                             continue;
                         }
                     }
-                    self.at.send_replace(Some(page.next));
+                    let reached = self.dispatcher.clock.now();
+                    self.at.send_replace(Some(Head { cursor: page.next, reached }));
                     well = true;
                 }
                 Err(StoreError::CursorExpired) => {
@@ -217,7 +221,7 @@ impl Streams {
         let began = self.at.borrow().clone();
         let subscription = Subscription(self.join(source).ok_or(NotSubscribed::TooMany)?);
         // From here on nothing new is missed; what was missed before follows, maybe twice.
-        if let Some(missed) = self.missed(source, began.as_ref()).await? {
+        if let Some(missed) = self.missed(source, began).await? {
             subscription.0.bring_first(missed);
         }
         Ok(subscription)

@@ -51,6 +51,16 @@ pub(super) async fn one(State(shared): Ctx, Path(id): Path<String>) -> Answer {
     Ok(Json(shared.ledger.line(&row.value)).into_response())
 }
 
+/// The store is right: what it does not know may be taken away from the consumer's agent.
+pub(super) async fn trust(State(shared): Ctx, Path(id): Path<String>) -> Answer {
+    let consumer = shared.rows.trust(&id).await?;
+    tracing::warn!(
+        consumer = consumer.value.name,
+        "an operator says that the store is right about a consumer"
+    );
+    Ok(Json(json!({ "consumer": consumer.value.name })).into_response())
+}
+
 /// The consumer's cluster is gone and will never answer: its bundles that are to go are removed.
 pub(super) async fn abandon(State(shared): Ctx, Path(id): Path<String>) -> Answer {
     let consumer = shared.rows.consumer_by_id(&id).await?;

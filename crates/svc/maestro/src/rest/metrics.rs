@@ -77,6 +77,7 @@ fn template(path: &str) -> &'static str {
             ["deliveries"] => "/api/aro/maestro/v1/deliveries",
             ["deliveries", _] => "/api/aro/maestro/v1/deliveries/-",
             ["consumers", _, "abandon"] => "/api/aro/maestro/v1/consumers/-/abandon",
+            ["consumers", _, "trust"] => "/api/aro/maestro/v1/consumers/-/trust",
             _ => "other",
         };
     }

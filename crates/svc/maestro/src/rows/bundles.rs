@@ -46,7 +46,7 @@ impl Rows {
         let floor = farewell.and_then(|farewell| farewell.value.sequence);
         let bundle = decide::created(event, floor, self.clock.now())?;
         let Some(consumer) = consumer else { return Err(no_consumer(&bundle.consumer_name)) };
-        self.tried(consumer).await?;
+        self.wanted_for(consumer).await?;
         let Some(row) = self.put(bundle, None).await? else { return self.created_before(id, event).await };
         // Whoever removes the consumer either counted this row or left a mark before we look again.
         if self.open_consumer(&row.value.consumer_name).await?.is_none() {

@@ -27,16 +27,32 @@ pub struct Consumer {
     /// Somebody began to remove it then, and nothing may be created for it meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaving_since: Option<Moment>,
-    /// The configuration made it, and nothing was wanted for it yet. So the store may be an empty one that was given to the
-    /// server by mistake: that it wants nothing is not believed.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub untried: bool,
+    /// Whether the store is believed that nothing but what it knows is wanted.
+    #[serde(default, skip_serializing_if = "Standing::is_believed")]
+    pub standing: Standing,
 }
 
-// The form that serde asks for.
-#[expect(clippy::trivially_copy_pass_by_ref)]
-fn is_false(flag: &bool) -> bool {
-    !flag
+/// Whether a store that does not know what an agent has is believed that nobody wants it. It may be an empty one that was
+/// given to the server by mistake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Standing {
+    /// Nothing was wanted for the consumer here yet.
+    New,
+    /// Its agent came with something before anything was wanted here: somebody has to say that the store is right, or the
+    /// agent that there is nothing unknown left.
+    Disputed,
+    /// It is.
+    #[default]
+    Believed,
+}
+
+impl Standing {
+    // The form that serde asks for.
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    fn is_believed(&self) -> bool {
+        *self == Self::Believed
+    }
 }
 
 /// Whether a name may be a consumer's: an RFC 1123 label.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aro_store::{Batch, Condition, Op, Page, Query, Slice, StoreError};
 
-use super::consumer::check_name;
+use super::consumer::{Standing, check_name};
 use super::{
     ATTEMPTS, CONSUMER, CONTAINER, Consumer, Row, Rows, bundles_of, consumer_key, contended, document,
     of_type, row, store_fault,
@@ -18,20 +18,6 @@ impl Rows {
         name: Option<&str>,
         labels: BTreeMap<String, String>,
     ) -> Result<Row<Consumer>, Fault> {
-        self.make_consumer(name, labels, false).await
-    }
-
-    /// Makes a consumer that the configuration names.
-    pub async fn configure_consumer(&self, name: &str) -> Result<Row<Consumer>, Fault> {
-        self.make_consumer(Some(name), BTreeMap::new(), true).await
-    }
-
-    async fn make_consumer(
-        &self,
-        name: Option<&str>,
-        labels: BTreeMap<String, String>,
-        untried: bool,
-    ) -> Result<Row<Consumer>, Fault> {
         let id = uuid::Uuid::new_v4().to_string();
         let name = name.filter(|name| !name.is_empty()).unwrap_or(&id).to_owned();
         check_name(&name)?;
@@ -41,8 +27,9 @@ impl Rows {
             return Err(Fault::new(Code::Validation, reason));
         }
         let now = self.clock.now().into();
+        let standing = Standing::New;
         let consumer =
-            Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None, untried };
+            Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None, standing };
         let made = self.put_consumer(consumer, None).await?;
         made.ok_or_else(|| Fault::new(Code::Conflict, "This Consumer already exists"))
     }
@@ -96,17 +83,58 @@ impl Rows {
         self.find(&consumer_key(name)).await
     }
 
-    /// Whether the store may be believed that nothing more is wanted on a consumer: it knows the consumer, and was told by
-    /// somebody other than the configuration.
-    pub async fn is_believed_about(&self, name: &str) -> Result<bool, Fault> {
-        Ok(self.consumer_by_name(name).await?.is_some_and(|row| !row.value.untried))
+    /// Whether what an agent has, and the store does not know, may be taken away from it. Asked only when there is such a
+    /// thing: with a new consumer that begins a dispute.
+    pub async fn may_remove_from(&self, consumer: &str) -> Result<bool, Fault> {
+        for _ in 0..ATTEMPTS {
+            let row = match self.consumer_by_name(consumer).await {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(false),
+                // Who cannot be read is not believed either.
+                Err(error) if error.code == Code::Unreadable => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            match row.value.standing {
+                Standing::Believed => return Ok(true),
+                Standing::Disputed => return Ok(false),
+                Standing::New => {
+                    if self.stand(&row, Standing::Disputed).await?.is_some() {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Err(contended(consumer))
+    }
+
+    /// An operator says that the store is right.
+    pub async fn trust(&self, id: &str) -> Result<Row<Consumer>, Fault> {
+        for _ in 0..ATTEMPTS {
+            let row = self.consumer_by_id(id).await?;
+            if row.value.standing == Standing::Believed {
+                return Ok(row);
+            }
+            if let Some(row) = self.stand(&row, Standing::Believed).await? {
+                return Ok(row);
+            }
+        }
+        Err(contended(id))
+    }
+
+    /// The agent has nothing that the store does not know: there is nothing to dispute. Losing a race leaves it for the next
+    /// time.
+    pub async fn settle(&self, consumer: &str) -> Result<(), Fault> {
+        let row = self.consumer_by_name(consumer).await?;
+        if let Some(row) = row.filter(|row| row.value.standing == Standing::Disputed) {
+            self.stand(&row, Standing::Believed).await?;
+        }
+        Ok(())
     }
 
     /// Something is wanted for a consumer.
-    pub(super) async fn tried(&self, mut row: Row<Consumer>) -> Result<(), Fault> {
+    pub(super) async fn wanted_for(&self, mut row: Row<Consumer>) -> Result<(), Fault> {
         for _ in 0..ATTEMPTS {
-            let tried = Consumer { untried: false, ..row.value.clone() };
-            if !row.value.untried || self.put_consumer(tried, Some(&row)).await?.is_some() {
+            if row.value.standing != Standing::New || self.stand(&row, Standing::Believed).await?.is_some() {
                 return Ok(());
             }
             // Whether it is still there is looked at again anyway.
@@ -114,6 +142,11 @@ impl Rows {
             row = newer;
         }
         Err(contended(&row.value.name))
+    }
+
+    /// `None` means that somebody was faster.
+    async fn stand(&self, row: &Row<Consumer>, standing: Standing) -> Result<Option<Row<Consumer>>, Fault> {
+        self.put_consumer(Consumer { standing, ..row.value.clone() }, Some(row)).await
     }
 
     /// A consumer by its id.

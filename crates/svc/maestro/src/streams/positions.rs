@@ -2,8 +2,10 @@
 //!
 //! The first place is written down when a source first subscribes, so that even one that leaves at once misses nothing.
 //! While a source listens, its place is written down from time to time, always one that everything before was sent: after
-//! a crash it is a little too early, never too late. One that does not read keeps the place it has, however long it sleeps.
-//! Places are kept per replica, for as long as a farewell is; whoever subscribes begins at the oldest of them.
+//! a crash it is a little too early, never too late. One that does not read keeps the place it has, however long it sleeps
+//! (farewells of bundles that went are there for an hour all the same). Places are kept per replica, for as long as a farewell
+//! is; whoever subscribes begins at the oldest of them. They are a source's, not a client's: what one of its clients was told,
+//! the source was told.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use aro_store::{
     Batch, Container, Cursor, DocId, DocKey, Document, NewDocument, Op, Page, PartitionKey, Query, Raw,
     StoreError,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::sweep::Sweep;
@@ -35,74 +38,97 @@ const ENDED: SignedDuration = SignedDuration::from_secs(90);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Position {
     source: String,
-    cursor: Cursor,
+    #[serde(flatten)]
+    head: Head,
+    /// When it was written, for the last time.
     at: Timestamp,
+}
+
+/// A place in the feed, and when it was the newest there was: cursors do not say which of them is older.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) cursor: Cursor,
+    pub(super) reached: Timestamp,
+}
+
+/// A place that this replica has written down.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    head: Head,
+    pub(super) at: Timestamp,
+}
+
+/// The places this replica has written down, by source.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    written: Mutex<HashMap<String, Written>>,
+    /// Held by whoever looks at places and writes one: a newcomer's must not be overwritten by what was seen before it came.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// A place of a stream that ended, by what lets go of it.
 #[derive(Debug)]
 pub struct Place(Batch);
 
-/// What is known of a source's place here.
-struct Known {
-    /// Seen drained at the last look: safe to write now.
-    drained: Option<Cursor>,
-    written: Option<(Cursor, Timestamp)>,
+/// A place that everything before was sent to everybody who listened then.
+struct Drained {
+    head: Head,
+    listeners: Vec<Arc<Subscriber>>,
 }
 
 impl Streams {
     pub(super) async fn keep_positions(&self) {
-        let mut known: HashMap<String, Known> = HashMap::new();
+        let mut drained: HashMap<String, Drained> = HashMap::new();
         loop {
             tokio::time::sleep(TICK).await;
-            let Some(now_at) = self.at.borrow().clone() else { continue };
-            let sources: Vec<(String, bool)> = {
+            let Some(head) = self.at.borrow().clone() else { continue };
+            let sources: Vec<(String, Vec<Arc<Subscriber>>)> = {
                 let listeners = self.listeners.lock();
-                let drained = |all: &Vec<Arc<Subscriber>>| all.iter().all(|one| one.is_drained());
-                listeners.iter().map(|(source, all)| (source.clone(), drained(all))).collect()
+                // Nobody can have joined and be forgotten: its place is written after it joined.
+                self.places.written.lock().retain(|source, _| listeners.contains_key(source));
+                listeners.iter().map(|(source, all)| (source.clone(), all.clone())).collect()
             };
-            known.retain(|source, _| sources.iter().any(|(one, _)| one == source));
-            for (source, drained) in sources {
-                if !known.contains_key(&source) {
-                    // Its first place was written down when it subscribed.
-                    match self.own_position(&source).await {
-                        Ok(written) => known.insert(source.clone(), Known { drained: None, written }),
-                        Err(error) => {
-                            tracing::debug!(source, error = %chain(&error), "a place in the feed cannot be read");
-                            continue;
-                        }
-                    };
-                }
-                let Some(entry) = known.get_mut(&source) else { continue };
+            drained.retain(|source, _| sources.iter().any(|(one, _)| one == source));
+            for (source, listeners) in sources {
                 // A moment lies between the last word being taken and its being sent: what was drained one look ago is.
-                if let Some(cursor) = entry.drained.take() {
-                    let now = self.dispatcher.clock.now();
-                    let fresh = |(written, at): &(Cursor, Timestamp)| {
-                        *written == cursor && now.duration_since(*at) < REFRESH
-                    };
-                    if !entry.written.as_ref().is_some_and(fresh) {
-                        match self.write_position(&source, &cursor, now).await {
-                            Ok(()) => entry.written = Some((cursor, now)),
-                            Err(error) => {
-                                tracing::debug!(source, error = %chain(&error), "a place in the feed was not written down");
-                            }
-                        }
-                    }
+                if let Err(error) = self.keep_position(&source, drained.remove(&source)).await {
+                    tracing::debug!(source, error = %chain(&error), "a place in the feed was not written down");
                 }
-                entry.drained = match &entry.written {
-                    _ if drained => Some(now_at.clone()),
-                    // One that does not read keeps the place where it is, not the others from having one.
-                    Some((written, _)) => Some(written.clone()),
-                    None => None,
-                };
+                if listeners.iter().all(|one| one.is_drained()) {
+                    drained.insert(source, Drained { head: head.clone(), listeners });
+                }
             }
         }
     }
 
-    async fn write_position(&self, source: &str, cursor: &Cursor, at: Timestamp) -> Result<(), StoreError> {
+    /// Moves the place of a source on, or keeps it from expiring.
+    async fn keep_position(&self, source: &str, drained: Option<Drained>) -> Result<(), StoreError> {
+        let _turn = self.places.turn.lock().await;
+        let written = self.places.written.lock().get(source).cloned();
+        let is_known = |one: &Arc<Subscriber>, then: &Drained| {
+            then.listeners.iter().any(|known| Arc::ptr_eq(known, one))
+        };
+        // Who came since may have to be told from further back.
+        let listening = self.listeners.lock().get(source).cloned().unwrap_or_default();
+        let drained = drained.filter(|then| listening.iter().all(|one| is_known(one, then)));
+        // One that does not read keeps the place where it is, not the others from having one.
+        let Some(head) = drained.map(|then| then.head).or_else(|| Some(written.as_ref()?.head.clone()))
+        else {
+            return Ok(());
+        };
+        let now = self.dispatcher.clock.now();
+        let is_fresh =
+            |written: Written| written.head.cursor == head.cursor && now.duration_since(written.at) < REFRESH;
+        if written.is_some_and(is_fresh) {
+            return Ok(());
+        }
+        self.write_position(source, head, now).await
+    }
+
+    async fn write_position(&self, source: &str, head: Head, at: Timestamp) -> Result<(), StoreError> {
         let store = self.dispatcher.rows.store();
         let key = position_key(source, &self.replica);
-        let position = Position { source: source.to_owned(), cursor: cursor.clone(), at };
+        let position = Position { source: source.to_owned(), head: head.clone(), at };
         let body = Raw::of(&position).map_err(|error| StoreError::Corrupt(error.into()))?;
         let new = NewDocument {
             id: key.id.clone(),
@@ -115,41 +141,34 @@ impl Streams {
             Some(old) => Op::Replace(new, old.etag),
             None => Op::Create(new),
         };
-        store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await.map(|_| ())
+        store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await?;
+        self.places.written.lock().insert(source.to_owned(), Written { head, at });
+        Ok(())
     }
 
-    /// The place of a source that this replica has written down, and when.
-    pub(super) async fn own_position(&self, source: &str) -> Result<Option<(Cursor, Timestamp)>, StoreError> {
-        let own = self.dispatcher.rows.store().get(&position_key(source, &self.replica)).await?;
-        let position = own.and_then(|document| document.body.to::<Position>().ok());
-        Ok(position.map(|position| (position.cursor, position.at)))
-    }
-
-    /// What a source was not told, for one that began to listen at this place.
-    pub(super) async fn missed(&self, source: &str, began: Option<&Cursor>) -> Result<Option<Sweep>, Fault> {
+    /// What a source was not told, for one that has begun to listen at this place.
+    pub(super) async fn missed(&self, source: &str, began: Option<Head>) -> Result<Option<Sweep>, Fault> {
         let unread = |error| Fault::caused("the feed cannot be read", error);
+        let _turn = self.places.turn.lock().await;
         let places = self.positions(source).await.map_err(unread)?;
         let now = self.dispatcher.clock.now();
-        let Some(oldest) = places.iter().min_by_key(|(_, place)| place.at) else {
+        let Some(oldest) = places.iter().min_by_key(|(_, place)| place.head.reached) else {
             // However soon it leaves, from here on nothing is missed.
-            if let Some(cursor) = began {
-                match self.write_position(source, cursor, now).await {
-                    // Another subscription of the source wrote one in this moment: as good as ours.
-                    Ok(()) | Err(StoreError::Conflict { .. }) => {}
-                    Err(error) => return Err(unread(error)),
-                }
+            if let Some(head) = began.clone() {
+                self.write_position(source, head, now).await.map_err(unread)?;
             }
             // What was being told in this very moment is told again, from where it began.
-            return Ok(began.map(|from| Sweep::Missed { from: from.clone(), ended: Vec::new() }));
+            return Ok(began.map(|from| Sweep::Missed { from: from.cursor, ended: Vec::new() }));
         };
-        let from = oldest.1.cursor.clone();
+        let from = oldest.1.head.clone();
         let own = position_key(source, &self.replica).id;
-        if places.iter().all(|(document, _)| document.key.id != own) {
-            // The others' places end; this one is kept for as long as somebody listens here.
-            match self.write_position(source, &from, now).await {
-                Ok(()) | Err(StoreError::Conflict { .. }) => {}
-                Err(error) => return Err(unread(error)),
+        match places.iter().find(|(document, _)| document.key.id == own) {
+            Some((_, place)) if place.head.reached <= from.reached => {
+                let written = Written { head: place.head.clone(), at: place.at };
+                self.places.written.lock().insert(source.to_owned(), written);
             }
+            // The others' places end; this one is kept for as long as somebody listens here.
+            _ => self.write_position(source, from.clone(), now).await.map_err(unread)?,
         }
         let is_over = |(document, place): &(Document, Position)| {
             document.key.id != own && now.duration_since(place.at) > ENDED
@@ -158,7 +177,7 @@ impl Streams {
             let gone = Op::Delete(document.key.id, document.etag);
             Place(Batch::new(POSITIONS, document.key.partition).with(gone))
         });
-        Ok(Some(Sweep::Missed { from, ended: ended.collect() }))
+        Ok(Some(Sweep::Missed { from: from.cursor, ended: ended.collect() }))
     }
 
     /// Forgets places of streams that ended.
@@ -185,5 +204,18 @@ fn position_key(source: &str, replica: &str) -> DocKey {
         container: POSITIONS,
         partition: PartitionKey::new(source),
         id: DocId::new(&format!("{source}|{replica}")),
+    }
+}
+
+#[cfg(test)]
+impl Streams {
+    /// When the place of a source was written down here.
+    pub(super) fn written(&self, source: &str) -> Option<Timestamp> {
+        self.places.written.lock().get(source).map(|written| written.at)
+    }
+
+    /// The places that all replicas have written down for a source.
+    pub(super) async fn all_written(&self, source: &str) -> Vec<Head> {
+        self.positions(source).await.unwrap().into_iter().map(|(_, place)| place.head).collect()
     }
 }

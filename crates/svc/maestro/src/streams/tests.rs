@@ -67,8 +67,7 @@ impl Site {
     async fn place_is_fresh(&self) {
         let fresh = async {
             loop {
-                let (_, written) = self.streams.own_position(SOURCE).await.unwrap().expect("it is kept");
-                if written == self.clock.now() {
+                if self.streams.written(SOURCE).expect("it is kept") == self.clock.now() {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -197,5 +196,51 @@ async fn who_never_reads_keeps_its_place_for_as_long_as_it_sleeps() {
     drop(asleep);
     let mut awake = std::pin::pin!(site.stream().await);
     assert_eq!(hear(&mut awake).await.len(), COUNT);
+    site.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newcomer_that_begins_further_back_takes_the_place_back_with_it() {
+    let site = Site::new().await;
+    let other = Streams::bounded(site.streams.dispatcher.clone(), "other".to_owned(), FEW, &site.scope);
+    let stream = site.stream().await;
+    let reading = tokio::spawn(async move {
+        let mut stream = std::pin::pin!(stream);
+        while stream.next().await.is_some() {}
+    });
+    // The other replica's subscriber does not read, and leaves.
+    let asleep = other.subscribe(SOURCE).await.unwrap();
+    site.clock.advance(SignedDuration::from_secs(1));
+    for number in 0..COUNT {
+        site.report(&number.to_string(), 1).await;
+    }
+    let places = async || {
+        let mut places = site.streams.all_written(SOURCE).await;
+        places.sort_by_key(|place| place.reached);
+        let [oldest, newest] = places.try_into().unwrap();
+        (oldest, newest)
+    };
+    let moved_on = async {
+        loop {
+            let (oldest, newest) = places().await;
+            if oldest != newest {
+                return oldest;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let oldest = tokio::time::timeout(DEADLINE, moved_on).await.unwrap();
+    drop(asleep);
+
+    let newcomer = site.stream().await;
+    assert_eq!(places().await, (oldest.clone(), oldest.clone()), "it has not been told anything since");
+    site.clock.advance(SignedDuration::from_secs(40));
+    site.place_is_fresh().await;
+    assert_eq!(places().await, (oldest.clone(), oldest), "whatever the others have read");
+    let mut newcomer = std::pin::pin!(newcomer);
+    assert_eq!(hear(&mut newcomer).await.len(), COUNT);
+    reading.abort();
+    let _ = reading.await;
+    drop(other);
     site.end().await;
 }

@@ -388,6 +388,9 @@ async fn our_own_paths_tell_of_deliveries_and_give_up_on_a_cluster() {
     let path = format!("{own}/consumers/{consumer}/abandon");
     assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1", "removed": 1}));
     assert_eq!(api.fails(Method::POST, &format!("{own}/consumers/c1/abandon"), "").await.0, 404);
+    let path = format!("{own}/consumers/{consumer}/trust");
+    assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1"}));
+    assert_eq!(api.fails(Method::POST, &format!("{own}/consumers/c1/trust"), "").await.0, 404);
 }
 
 #[tokio::test]

@@ -376,14 +376,23 @@ on_both_stores! {
         assert!(site.rows.consumer_by_name("c1").await.unwrap().unwrap().value.leaving_since.is_none());
     }
 
-    async fn a_store_is_not_believed_to_want_nothing_before_somebody_wanted_something(site: Site) {
-        assert!(!site.rows.is_believed_about("c1").await.unwrap(), "nobody knows it");
-        site.rows.configure_consumer("c1").await.unwrap();
-        assert!(!site.rows.is_believed_about("c1").await.unwrap(), "only the configuration does");
-        site.bundle("b", "c1").await;
-        assert!(site.rows.is_believed_about("c1").await.unwrap());
-        site.rows.create_consumer(Some("c2"), BTreeMap::new()).await.unwrap();
-        assert!(site.rows.is_believed_about("c2").await.unwrap(), "somebody made it");
+    async fn a_store_that_knows_less_than_an_agent_from_the_beginning_is_not_believed(site: Site) {
+        let may_remove = async |consumer: &str| site.rows.may_remove_from(consumer).await.unwrap();
+        assert!(!may_remove("c1").await, "nobody knows it");
+        for consumer in ["c1", "c2", "c3"] {
+            site.consumer(consumer).await;
+        }
+        site.bundle("b1", "c1").await;
+        assert!(may_remove("c1").await, "the agent came later");
+        assert!(!may_remove("c2").await, "the agent came first");
+        site.bundle("b2", "c2").await;
+        assert!(!may_remove("c2").await, "a first wish does not say that the rest is wanted no more");
+        site.rows.settle("c2").await.unwrap();
+        assert!(may_remove("c2").await, "everything that the agent has was wanted again");
+        assert!(!may_remove("c3").await);
+        let id = site.rows.consumer_by_name("c3").await.unwrap().unwrap().value.id;
+        site.rows.trust(&id).await.unwrap();
+        assert!(may_remove("c3").await, "somebody says so");
     }
 
     async fn an_abandoned_consumer_loses_what_is_to_go_and_keeps_what_is_wanted(site: Site) {

@@ -126,7 +126,7 @@ async fn what_is_due_in_a_sleeping_cluster_is_done_in_time() -> Result<()> {
     let house = House::new().await?;
     let client = house.client()?;
     let jobs: Api<Job> = Api::default_namespaced(client.clone());
-    let job = json!({"metadata": {"name": "brief"}, "spec": {"ttlSecondsAfterFinished": 3,
+    let job = json!({"metadata": {"name": "brief"}, "spec": {"ttlSecondsAfterFinished": 10,
         "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}});
     jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
     pods_become(&client, "job-name=brief", 1, json!({"phase": "Succeeded"})).await?;
@@ -136,7 +136,7 @@ async fn what_is_due_in_a_sleeping_cluster_is_done_in_time() -> Result<()> {
     })
     .await?;
     house.until_awake(0).await?;
-    ensure!(jobs.get_opt("brief").await?.is_some(), "it stays for three seconds, and sleep comes earlier");
+    ensure!(jobs.get_opt("brief").await?.is_some(), "it stays for ten seconds, and sleep comes earlier");
     wait::until("it to go", || async { Ok(jobs.get_opt("brief").await?.is_none().then_some(())) }).await?;
     house.until_awake(0).await?;
     house.stop().await

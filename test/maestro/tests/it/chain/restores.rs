@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
-use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, metric, spec};
+use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, feedback, metric, spec};
 use aro_stack::Process;
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -107,6 +107,15 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
     let maps = cluster.api("v1", "ConfigMap", Some(NAMESPACE));
     maps.delete("one", &DeleteParams::default()).await?;
     is_there(&cluster, Some("a")).await.context("the agent goes on with what it has")?;
+    // Nor when sources begin to make everything anew, one by one.
+    let source = chain.source("src", 0)?;
+    let other = source.create("c1", "other", &spec(vec![config_map(NAMESPACE, "other", "x")])).await?;
+    chain.settled(&other, 1).await?;
+    ensure!(agent.interrupt()?.success());
+    agent.start_again().await?;
+    cluster.turn(NAMESPACE, "other", "again").await?;
+    chain.until(&other, "the report", |bundle| feedback(bundle, 0, "turn") == Some("again")).await?;
+    is_there(&cluster, Some("a")).await?;
     ensure!(!agent.log_text().contains("is taken away"), "{}", agent.log_text());
 
     start_as_it_was(&mut chain, elsewhere).await?;
@@ -118,13 +127,16 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_one() -> Result<()> {
-    let Some((mut chain, cluster, agent, id)) = chain().await? else { return Ok(()) };
+    let Some((mut chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
     let elsewhere = start_empty(&mut chain).await?;
     says(&chain.servers[0], "nothing is taken away").await?;
-    // A store that something was once wanted of is believed that it wants nothing else.
-    chain.source("src", 0)?.create("c1", "other", &spec(vec![config_map(NAMESPACE, "other", "x")])).await?;
-    chain.servers[0].kill()?;
-    chain.servers[0].start_again().await?;
+    // Nobody looks which store it is.
+    ensure!(agent.interrupt()?.success());
+    let found = chain.rest(0)?.get("/api/maestro/v1/consumers").await?.expect(200)?;
+    let consumer = found.json()["items"][0]["id"].as_str().context("an id")?.to_owned();
+    let trust = format!("/api/aro/maestro/v1/consumers/{consumer}/trust");
+    chain.rest(0)?.post(&trust, None).await?.expect(200)?;
+    agent.start_again().await?;
     is_there(&cluster, None).await.context("this store does not want it")?;
     says(&chain.servers[0], "is to take it away").await.context("the server says what it does")?;
     says(&agent, "is taken away").await.context("the agent says what it was told")?;

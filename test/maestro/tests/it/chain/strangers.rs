@@ -224,3 +224,24 @@ async fn a_source_hears_of_its_own_bundles_only_and_speaks_for_nobody_else() -> 
     ensure!(untouched["version"] == 1 && untouched.get("deleted_at").is_none(), "{untouched:#}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_comes_before_its_consumer_is_told_of_and_served_once_it_is_made() -> Result<()> {
+    let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
+    let cluster = Cluster::start("c2").await?;
+    let _early = chain.agent("c2", &cluster).await?;
+    wait::until("the server to tell of it", || async {
+        let told = chain.servers[0].log_text();
+        Ok(told.contains("asks as a consumer that is not there").then_some(()))
+    })
+    .await?;
+    let source = chain.source("src", 0)?;
+    let wanted = spec(vec![config_map(NAMESPACE, "one", "a")]);
+    ensure!(source.create("c2", "work", &wanted).await.is_err(), "there is no such consumer");
+
+    chain.rest(0)?.post("/api/maestro/v1/consumers", Some(&json!({"name": "c2"}))).await?.expect(201)?;
+    let id = source.create("c2", "work", &wanted).await?;
+    chain.settled(&id, 1).await?;
+    ensure!(cluster.config_map(NAMESPACE, "one").await?.is_some());
+    Ok(())
+}
