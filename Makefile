@@ -9,9 +9,10 @@ CARGO ?= cargo
 export ARO_CACHE ?= $(HOME)/.cache/aro
 ARGS ?=
 
-# In CI the build cache may outlive the checkout; a cold one works as well.
+# In CI the build cache may outlive the checkout; a cold one works as well. One for each place of a checkout: paths are
+# compiled into tests, and cargo does not notice that a checkout has moved.
 ifeq ($(CI),true)
-export CARGO_TARGET_DIR ?= $(ARO_CACHE)/target
+export CARGO_TARGET_DIR ?= $(ARO_CACHE)/target-$(firstword $(shell printf %s '$(CURDIR)' | cksum))
 endif
 
 .PHONY: help
