@@ -69,7 +69,9 @@ pub struct Inner {
     pub unconfirmed: Gauge,
     /// Those of them that have waited for longer than the alarm's age.
     pub undelivered: Gauge,
-    /// How long the oldest of them has waited, in seconds.
+    /// Consumers whose agents came with what the store does not know.
+    pub disputed: Gauge,
+    /// How long the oldest unconfirmed one has waited, in seconds.
     pub oldest: Gauge<f64, std::sync::atomic::AtomicU64>,
     /// From publishing a version to its first status.
     pub first_status: Histogram,
@@ -105,6 +107,7 @@ impl Observer {
             republished: Counter::default(),
             unconfirmed: Gauge::default(),
             undelivered: Gauge::default(),
+            disputed: Gauge::default(),
             oldest: Gauge::default(),
             first_status: seconds(),
             spec_resync: seconds(),
@@ -144,6 +147,11 @@ impl Observer {
                 "maestro_bundles_undelivered",
                 "Bundles no agent has confirmed for longer than maestro.undelivered_alarm; anything above 0 is an alarm",
                 inner.undelivered.clone(),
+            );
+            registry.register(
+                "maestro_consumers_disputed",
+                "Consumers whose agents came with what the store does not know, before anything was wanted for them; anything above 0 is for somebody to look at",
+                inner.disputed.clone(),
             );
             registry.register(
                 "spec_controller_event_oldest_unreconciled_age_seconds",

@@ -13,7 +13,7 @@ mod questions;
 mod stream;
 mod sweep;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::backlog::Unconfirmed;
 use crate::dispatch::Dispatcher;
-use crate::rows::{BUNDLE, Bundle, CONTAINER, Farewell, Kept};
+use crate::rows::{BUNDLE, Bundle, CONSUMER, CONTAINER, Farewell, Kept, Standing};
 use crate::speech;
 
 use pending::Bounds;
@@ -55,6 +55,8 @@ pub struct Streams {
     /// The place in the feed; nothing until everything there is has been seen once.
     at: watch::Sender<Option<Head>>,
     places: Places,
+    /// Consumers of which the store is not believed.
+    disputed: Mutex<HashSet<String>>,
     /// What may wait for one subscriber.
     most: Bounds,
 }
@@ -84,6 +86,7 @@ impl Streams {
             told: Mutex::new(hashlink::LruCache::new(REMEMBERED)),
             at: watch::Sender::new(None),
             places: Places::default(),
+            disputed: Mutex::default(),
             most,
         });
         let (own, inside) = (streams.clone(), scope.clone());
@@ -138,6 +141,7 @@ impl Streams {
                     tracing::warn!("the feed was not read for too long; reading everything again");
                     // What went meanwhile is told by nobody any more.
                     self.dispatcher.backlog.clear();
+                    self.disputed.lock().clear();
                     follower = Follower::new(store.clone(), CONTAINER, None).with_limit(PAGE);
                 }
                 Err(error) => {
@@ -158,7 +162,8 @@ impl Streams {
                     self.tell_status(&row.value);
                 }
                 Ok(Some(Kept::Farewell(gone))) => self.tell_farewell(&gone),
-                Ok(_) => self.see_question(document),
+                Ok(Some(Kept::Consumer(row))) => self.see_standing(&row.value.name, row.value.standing),
+                Ok(None) => self.see_question(document),
                 Err(error) => {
                     tracing::error!(document = %document.key, error = %chain(&error), "a row cannot be read");
                 }
@@ -166,8 +171,22 @@ impl Streams {
             Change::Delete { key, resource_type, .. } if resource_type == BUNDLE => {
                 self.dispatcher.backlog.see(key.id.as_str(), None);
             }
+            Change::Delete { key, resource_type, .. } if resource_type == CONSUMER => {
+                self.see_standing(key.id.as_str(), Standing::Believed);
+            }
             Change::Delete { .. } => {}
         }
+    }
+
+    /// Counts consumers of which the store is not believed, for somebody to look.
+    fn see_standing(&self, consumer: &str, standing: Standing) {
+        let mut disputed = self.disputed.lock();
+        if standing == Standing::Disputed {
+            disputed.insert(consumer.to_owned());
+        } else {
+            disputed.remove(consumer);
+        }
+        self.dispatcher.observer.disputed.set(disputed.len() as i64);
     }
 
     /// Whether something is new to subscribers; remembers it.

@@ -96,6 +96,14 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
     let Some((mut chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
     let elsewhere = start_empty(&mut chain).await?;
     says(&chain.servers[0], "nothing is taken away").await?;
+    let disputed = async |chain: &Chain, count: u64| {
+        wait::until("the metric of disputes", || async {
+            let shown = metric(&chain.servers[0], "maestro_consumers_disputed", "").await?;
+            Ok((shown == count).then_some(()))
+        })
+        .await
+    };
+    disputed(&chain, 1).await?;
     // Neither by what the agent has, nor by what it reports.
     ensure!(agent.interrupt()?.success());
     agent.start_again().await?;
@@ -119,6 +127,7 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
     ensure!(!agent.log_text().contains("is taken away"), "{}", agent.log_text());
 
     start_as_it_was(&mut chain, elsewhere).await?;
+    disputed(&chain, 0).await?;
     chain.settled(&id, 1).await?;
     chain.source("src", 0)?.update("c1", "work", 1, &wanted("b")).await?;
     chain.settled(&id, 2).await?;
