@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use aro_machinery::selector::syntax::{label_key_problems, label_value_problems, subdomain_problems};
+use aro_kube_apimachinery::selector::syntax::{label_key_problems, label_value_problems, subdomain_problems};
 use serde_json::{Map, Value};
 
 use crate::{EventError, ManifestBundle, heads};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aro_machinery::schema::{Additional, Kind, Schema, SchemaError};
-use aro_machinery::{Definitions, FieldError, GroupVersionKind, ResourceType, Subresource};
+use aro_kube_apimachinery::schema::{Additional, Kind, Schema, SchemaError};
+use aro_kube_apimachinery::{Definitions, FieldError, GroupVersionKind, ResourceType, Subresource};
 use base64::Engine as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

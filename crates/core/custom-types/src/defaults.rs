@@ -1,6 +1,6 @@
 //! Fills in a structural schema's defaults.
 
-use aro_machinery::schema::{Additional, Schema};
+use aro_kube_apimachinery::schema::{Additional, Schema};
 use serde_json::Value;
 
 /// Fills in defaults, from the outside to the inside: a default may bring in an object whose members have defaults.

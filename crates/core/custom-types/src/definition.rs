@@ -11,7 +11,7 @@ mod schema;
 mod settle;
 mod versions;
 
-use aro_machinery::FieldError;
+use aro_kube_apimachinery::FieldError;
 use serde_json::Value;
 
 pub use settle::settle;

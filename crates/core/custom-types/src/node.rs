@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use aro_machinery::schema::{Additional, Expression, Kind, ListKind, Rules, Schema};
+use aro_kube_apimachinery::schema::{Additional, Expression, Kind, ListKind, Rules, Schema};
 use serde_json::Value;
 
 use crate::cel::Program;

@@ -3,7 +3,7 @@
 //! Unknown fields go, except where the schema preserves them; nulls go where they are not allowed and nothing took
 //! their place; metadata is reduced to what `ObjectMeta` knows, at the root and in embedded objects.
 
-use aro_machinery::schema::{Additional, Definitions, Schema, Typed};
+use aro_kube_apimachinery::schema::{Additional, Definitions, Schema, Typed};
 use serde_json::{Map, Value};
 
 use crate::validate::Path;

@@ -10,7 +10,7 @@ pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod schema;
 
-use aro_machinery::{FieldError, FieldErrorKind};
+use aro_kube_apimachinery::{FieldError, FieldErrorKind};
 use serde_json::Value;
 
 use crate::custom_type::ScalePaths;
@@ -87,6 +87,6 @@ impl Path {
 
 /// The old item that a new one of a map list continues. Other lists have no such relation.
 pub(crate) fn old_item<'v>(node: &Node, item: &Value, old: Option<&'v Value>) -> Option<&'v Value> {
-    let aro_machinery::schema::ListKind::Map(keys) = node.list.as_ref()? else { return None };
+    let aro_kube_apimachinery::schema::ListKind::Map(keys) = node.list.as_ref()? else { return None };
     old?.as_array()?.iter().find(|old| keys.iter().all(|key| old.get(key) == item.get(key)))
 }

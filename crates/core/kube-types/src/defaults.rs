@@ -7,7 +7,7 @@
 mod hooks;
 mod plan;
 
-use aro_machinery::{GroupVersionKind, meta::Object};
+use aro_kube_apimachinery::{GroupVersionKind, meta::Object};
 use serde_json::Value;
 
 /// A value that upstream's decoder would refuse, in its words.

@@ -6,7 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use aro_machinery::{GroupVersion, ResourceType, Subresource};
+use aro_kube_apimachinery::{GroupVersion, ResourceType, Subresource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -214,7 +214,7 @@ fn aggregated<'a>(types: impl IntoIterator<Item = &'a ResourceType>) -> Value {
 fn aggregated_resource(of: &ResourceType) -> Value {
     let scope = if of.namespaced { "Namespaced" } else { "Cluster" };
     // Built-in kinds of the version at hand leave group and version out; custom kinds spell them.
-    let response_kind = |kind: &aro_machinery::GroupVersionKind| {
+    let response_kind = |kind: &aro_kube_apimachinery::GroupVersionKind| {
         if of.custom || kind.group_version() != of.group_version() {
             json!({"group": kind.group, "version": kind.version, "kind": kind.kind})
         } else {

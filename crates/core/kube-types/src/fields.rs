@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aro_machinery::{ResourceType, meta};
+use aro_kube_apimachinery::{ResourceType, meta};
 use serde_json::Value;
 
 const NAME: &str = "metadata.name";
@@ -119,7 +119,7 @@ pub fn unknown_field(resource: &ResourceType, field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use aro_machinery::GroupVersionKind;
+    use aro_kube_apimachinery::GroupVersionKind;
     use serde_json::json;
 
     use super::*;

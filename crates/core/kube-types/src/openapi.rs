@@ -12,7 +12,7 @@ mod swagger;
 
 use std::collections::BTreeMap;
 
-use aro_machinery::{GroupVersion, ResourceType};
+use aro_kube_apimachinery::{GroupVersion, ResourceType};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha512};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use aro_machinery::{
+use aro_kube_apimachinery::{
     Definitions, GroupVersion, GroupVersionKind, GroupVersionResource, ResourceType, Schema, Subresource,
 };
 use serde_json::Value;
@@ -211,7 +211,7 @@ fn schema_names(schemas: &Value) -> HashMap<GroupVersionKind, String> {
 
 #[cfg(test)]
 mod tests {
-    use aro_machinery::schema::Kind;
+    use aro_kube_apimachinery::schema::Kind;
 
     use super::*;
 

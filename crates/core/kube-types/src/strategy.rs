@@ -9,7 +9,7 @@ mod pods;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use aro_machinery::{GroupVersionKind, ResourceType, meta, meta::Object};
+use aro_kube_apimachinery::{GroupVersionKind, ResourceType, meta, meta::Object};
 use serde_json::{Map, Value};
 
 use crate::defaults;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aro_base::Timestamp;
-use aro_machinery::ResourceType;
+use aro_kube_apimachinery::ResourceType;
 use serde_json::{Value, json};
 
 pub use age::human_duration;

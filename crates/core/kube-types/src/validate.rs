@@ -15,7 +15,7 @@ mod services;
 mod storage;
 mod workloads;
 
-use aro_machinery::{FieldError, ResourceType};
+use aro_kube_apimachinery::{FieldError, ResourceType};
 use serde_json::Value;
 
 pub use metadata::NameRule;

@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_machinery::meta;
-use aro_machinery::status::{FieldError, Status};
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

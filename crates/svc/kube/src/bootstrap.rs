@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use aro_kube_types::registry::builtin;
-use aro_machinery::meta;
-use aro_machinery::status::Status;
 use futures::future::join_all;
 use serde_json::{Value, json};
 

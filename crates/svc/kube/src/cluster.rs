@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use aro_base::{SharedClock, Timestamp};
+use aro_kube_apimachinery::GroupResource;
 use aro_kube_client::node::NodeDirectory;
-use aro_machinery::GroupResource;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -107,7 +107,7 @@ impl Cluster {
         }
         // Compiling takes a while: readers keep the old ones meanwhile. Whoever comes later reads later, too.
         let _one_at_a_time = self.reloading.lock();
-        let name = next.map(aro_machinery::meta::name);
+        let name = next.map(aro_kube_apimachinery::meta::name);
         let others = shelf.all().into_iter().filter(|crd| name != Some(&*crd.key));
         let definitions: Vec<Value> = others.map(|crd| crd.value()).chain(next.cloned()).collect();
         let before = self.types();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aro_base::SharedClock;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use aro_runtime::Scope;
 use parking_lot::RwLock;
 

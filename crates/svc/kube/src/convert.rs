@@ -75,7 +75,7 @@ pub fn to_stored(served: &Served, object: &mut Value) {
 
 /// `autoscaling/v1` knows one metric, the average use of CPU, and keeps the others in an annotation.
 mod autoscaler {
-    use aro_machinery::meta;
+    use aro_kube_apimachinery::meta;
     use serde_json::{Value, json};
 
     const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

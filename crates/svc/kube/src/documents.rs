@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use aro_kube_apimachinery::{GroupVersion, ResourceType};
 use aro_kube_types::registry::builtin;
 use aro_kube_types::{discovery, openapi};
-use aro_machinery::{GroupVersion, ResourceType};
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

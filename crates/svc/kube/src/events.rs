@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
-use aro_machinery::meta;
+use aro_kube_apimachinery::meta;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use serde_json::Value;

@@ -13,7 +13,7 @@ mod queue;
 
 use std::sync::Arc;
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use serde_json::Value;
 
 pub use namespace::Waiting;

@@ -19,7 +19,7 @@ mod scale;
 mod update;
 mod watch;
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use http::Method;
 
 pub use call::Call;
@@ -115,10 +115,10 @@ async fn run(call: &mut Call) -> Result<Answer, Status> {
 /// What a path that names nothing is answered with.
 pub fn page_not_found() -> Status {
     Status::new(404, "NotFound", "the server could not find the requested resource")
-        .with_details(aro_machinery::status::Details::default())
+        .with_details(aro_kube_apimachinery::status::Details::default())
 }
 
 pub fn method_not_allowed() -> Status {
     Status::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-        .with_details(aro_machinery::status::Details::default())
+        .with_details(aro_kube_apimachinery::status::Details::default())
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use aro_kube_apimachinery::GroupResource;
+use aro_kube_apimachinery::selector::FieldSelector;
+use aro_kube_apimachinery::status::{Details, Status};
 use aro_kube_types::registry::builtin;
-use aro_machinery::GroupResource;
-use aro_machinery::selector::FieldSelector;
-use aro_machinery::status::{Details, Status};
 use bytes::Bytes;
 use http::{Method, Request};
 
@@ -160,7 +160,7 @@ fn check(cluster: &Arc<Cluster>, user: &User, attributes: &Attributes<'_>) -> Re
 
 /// What somebody is told who may not do something.
 pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Status {
-    let who = aro_machinery::status::go_quote(&user.name);
+    let who = aro_kube_apimachinery::status::go_quote(&user.name);
     let tail = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     if !attributes.path.is_empty() {
         let message =

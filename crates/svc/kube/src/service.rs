@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use aro_custom_types::{CustomType, compile};
+use aro_kube_apimachinery::{ResourceType, Typed, meta};
 use aro_kube_types::registry::builtin;
-use aro_machinery::{ResourceType, Typed, meta};
 use serde_json::Value;
 
 /// A resource in one version, and where its objects are kept.
@@ -122,7 +122,7 @@ impl Types {
 
     /// The resource of a kind, for owner references and managed fields.
     pub fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Served>> {
-        let wanted = aro_machinery::GroupVersion::parse(api_version)?.with_kind(kind);
+        let wanted = aro_kube_apimachinery::GroupVersion::parse(api_version)?.with_kind(kind);
         if let Some(resource) = builtin().by_gvk(&wanted) {
             return built_in(&wanted.group, &wanted.version, &resource.plural);
         }
@@ -131,7 +131,7 @@ impl Types {
 
     /// Another version of the same resource.
     pub fn in_version(&self, served: &Served, api_version: &str) -> Option<&Arc<Served>> {
-        let gv = aro_machinery::GroupVersion::parse(api_version)?;
+        let gv = aro_kube_apimachinery::GroupVersion::parse(api_version)?;
         self.find(&gv.group, &gv.version, &served.resource.plural)
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use aro_machinery::schema::{Kind, ListKind};
+use aro_kube_apimachinery::schema::{Kind, ListKind};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Names, group and scope of a definition.
 
-use aro_machinery::FieldError;
+use aro_kube_apimachinery::FieldError;
 use serde_json::Value;
 
 use crate::definition::{Errors, list, text};

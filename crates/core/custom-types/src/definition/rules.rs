@@ -2,7 +2,7 @@
 //!
 //! Types and costs are not checked. A rule that names what does not exist is admitted, and listed as not enforced.
 
-use aro_machinery::FieldError;
+use aro_kube_apimachinery::FieldError;
 use serde_json::{Value, json};
 
 use crate::cel::lower;

@@ -3,8 +3,8 @@
 //! A structural schema says of every field what type it has; logical combinations only restrict what is said
 //! elsewhere.
 
-use aro_machinery::FieldError;
-use aro_machinery::schema::Schema;
+use aro_kube_apimachinery::FieldError;
+use aro_kube_apimachinery::schema::Schema;
 use serde_json::Value;
 
 use crate::definition::{Errors, flag, list, rules, text};

@@ -1,6 +1,6 @@
 //! Objects inside of objects (`x-kubernetes-embedded-resource`) say what they are.
 
-use aro_machinery::{FieldError, GroupVersion};
+use aro_kube_apimachinery::{FieldError, GroupVersion};
 use serde_json::{Map, Value};
 
 use crate::cel::functions::named_formats::{DNS_1123_LABEL, LABEL_VALUE, qualified_name_problem};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use aro_machinery::FieldError;
-use aro_machinery::schema::ListKind;
+use aro_kube_apimachinery::FieldError;
+use aro_kube_apimachinery::schema::ListKind;
 use serde_json::{Map, Value};
 
 use crate::node::Node;

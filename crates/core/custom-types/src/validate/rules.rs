@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use aro_machinery::schema::Kind;
-use aro_machinery::{FieldError, FieldErrorKind};
+use aro_kube_apimachinery::schema::Kind;
+use aro_kube_apimachinery::{FieldError, FieldErrorKind};
 use serde_json::Value;
 
 use crate::cel::eval::{Budget, Failure};

@@ -1,6 +1,6 @@
 //! Numbers that the scale subresource reads are sound wherever they stand.
 
-use aro_machinery::FieldError;
+use aro_kube_apimachinery::FieldError;
 use serde_json::Value;
 
 use crate::cel::functions::strings::shown_double;

@@ -3,8 +3,8 @@
 //! Ratcheting: a part that did not change since `old` is not looked at, so that objects that were accepted by an
 //! earlier schema can still be changed elsewhere.
 
-use aro_machinery::FieldError;
-use aro_machinery::schema::Kind;
+use aro_kube_apimachinery::FieldError;
+use aro_kube_apimachinery::schema::Kind;
 use serde_json::{Map, Value};
 
 use crate::cel::functions::strings::shown_double as double;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aro_custom_types::{CustomType, compile};
-use aro_machinery::Definitions;
+use aro_kube_apimachinery::Definitions;
 use serde_json::{Value, json};
 
 /// The built-in types that custom ones refer to, in small.
@@ -46,8 +46,8 @@ pub fn message(custom: &CustomType, object: &Value) -> String {
     lines(&custom.validate(&object, None))
 }
 
-pub fn lines(errors: &[aro_machinery::FieldError]) -> String {
-    if errors.is_empty() { String::new() } else { aro_machinery::status::aggregate(errors) }
+pub fn lines(errors: &[aro_kube_apimachinery::FieldError]) -> String {
+    if errors.is_empty() { String::new() } else { aro_kube_apimachinery::status::aggregate(errors) }
 }
 
 /// CustomResourceDefinitions of real projects, with their file names.

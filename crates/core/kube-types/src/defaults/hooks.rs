@@ -5,7 +5,7 @@ mod core;
 mod other;
 mod pods;
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 
 /// Changes an object of one definition before its members are looked at.
 pub type Hook = fn(&mut Object);

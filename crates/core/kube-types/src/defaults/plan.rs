@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aro_base::Timestamp;
-use aro_machinery::decode::is_plain_utc;
-use aro_machinery::schema::{Additional, Kind};
-use aro_machinery::{GroupVersionKind, Schema, Typed, meta::Object};
+use aro_kube_apimachinery::decode::is_plain_utc;
+use aro_kube_apimachinery::schema::{Additional, Kind};
+use aro_kube_apimachinery::{GroupVersionKind, Schema, Typed, meta::Object};
 use serde_json::Value;
 
 use super::hooks::{Hook, hook};

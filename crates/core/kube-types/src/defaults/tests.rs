@@ -1,4 +1,4 @@
-use aro_machinery::{GroupVersion, meta};
+use aro_kube_apimachinery::{GroupVersion, meta};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use aro_machinery::{GroupVersionKind, ResourceType};
+use aro_kube_apimachinery::{GroupVersionKind, ResourceType};
 use serde_json::{Map, Value, json};
 
 use super::{Described, custom, descriptions};

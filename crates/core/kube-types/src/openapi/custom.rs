@@ -1,6 +1,6 @@
 //! Schemas of custom types, as they are published.
 
-use aro_machinery::{GroupVersionKind, ResourceType};
+use aro_kube_apimachinery::{GroupVersionKind, ResourceType};
 use serde_json::{Value, json};
 
 use super::components::{META, reference};

@@ -1,6 +1,6 @@
 //! The paths of a document: what can be done with each resource, and where.
 
-use aro_machinery::{GroupVersion, GroupVersionKind, ResourceType, Subresource};
+use aro_kube_apimachinery::{GroupVersion, GroupVersionKind, ResourceType, Subresource};
 use serde_json::{Map, Value, json};
 
 use super::Described;

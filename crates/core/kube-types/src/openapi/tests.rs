@@ -99,7 +99,7 @@ fn patches_take_field_validation() {
 fn custom_types_are_published_with_their_descriptions() {
     let mut resource = builtin().resources()[2].as_ref().clone();
     resource.custom = true;
-    resource.gvk = aro_machinery::GroupVersionKind::new("stable.example.com", "v1", "CronTab");
+    resource.gvk = aro_kube_apimachinery::GroupVersionKind::new("stable.example.com", "v1", "CronTab");
     resource.plural = "crontabs".into();
     let schema = json!({"type": "object", "description": "A CronTab.", "properties": {"spec": {"type": "object",
         "properties": {"any": {"x-kubernetes-int-or-string": true}}}}});

@@ -1,6 +1,6 @@
 //! Exceptions by kind.
 
-use aro_machinery::{GroupVersionKind, meta::Object};
+use aro_kube_apimachinery::{GroupVersionKind, meta::Object};
 use serde_json::{Value, json};
 
 use super::{member, pods, put_back};

@@ -1,6 +1,6 @@
 //! Pods: the first status, and the subresources that change one part of the spec.
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 use serde_json::{Value, json};
 
 use super::{member, put_back};

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use aro_machinery::GroupVersionKind;
+use aro_kube_apimachinery::GroupVersionKind;
 use serde_json::json;
 
 use super::*;

@@ -1,4 +1,4 @@
-use aro_machinery::GroupVersionKind;
+use aro_kube_apimachinery::GroupVersionKind;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -168,7 +168,7 @@ fn rows_are_those_of_a_real_server() {
     let mut wrong = Vec::new();
     for row in recorded.as_array().unwrap() {
         let (version, kind) = row["api"].as_str().unwrap().split_once('|').unwrap();
-        let gvk = aro_machinery::GroupVersion::parse(version).unwrap().with_kind(kind);
+        let gvk = aro_kube_apimachinery::GroupVersion::parse(version).unwrap().with_kind(kind);
         let resource = builtin().by_gvk(&gvk).unwrap();
         let own = cells(resource, &row["object"], row["now"].as_str().unwrap().parse().unwrap());
         // A second may pass between the answer and the note of its time.

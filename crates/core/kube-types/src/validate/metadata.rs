@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aro_machinery::meta;
+use aro_kube_apimachinery::meta;
 use serde_json::Value;
 
 use super::format;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use aro_machinery::FieldError;
+use aro_kube_apimachinery::FieldError;
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Kinds of the core group with few rules.
 
-use aro_machinery::meta;
+use aro_kube_apimachinery::meta;
 use serde_json::Value;
 
 use super::format;
@@ -188,7 +188,7 @@ pub fn event(found: &mut Found, object: &Value) {
 pub fn namespace_phase(found: &mut Found, object: &Value) {
     let phase = text(&object["status"], "phase");
     let at = Path::new("status.Phase");
-    match aro_machinery::meta::deletion_timestamp(object) {
+    match aro_kube_apimachinery::meta::deletion_timestamp(object) {
         None if phase != "Active" => {
             found.invalid(&at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use aro_machinery::{GroupVersion, Status, meta};
+use aro_kube_apimachinery::{GroupVersion, Status, meta};
 use proptest::prelude::*;
 use serde_json::json;
 

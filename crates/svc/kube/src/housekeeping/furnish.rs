@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use serde_json::{Value, json};
 
 use super::{NAMESPACES, modify};

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WARNING};
 use http::{HeaderValue, Response, StatusCode};
@@ -48,7 +48,7 @@ pub fn status(status: &Status) -> Answer {
 pub fn warn(answer: &mut Answer, warnings: &[String]) {
     for warning in warnings {
         let clean: String = warning.chars().filter(|c| !c.is_control()).collect();
-        let text = format!("299 - {}", aro_machinery::status::go_quote(&clean));
+        let text = format!("299 - {}", aro_kube_apimachinery::status::go_quote(&clean));
         if let Ok(value) = HeaderValue::from_str(&text) {
             answer.headers_mut().append(WARNING, value);
         }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use aro_machinery::selector::{FieldSelector, LabelSelector};
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::selector::{FieldSelector, LabelSelector};
+use aro_kube_apimachinery::status::Status;
 use percent_encoding::percent_decode_str;
 
 /// A query, decoded. Later values of a name are ignored, as upstream does.
@@ -62,7 +62,7 @@ impl<'a> Query<'a> {
     pub fn number(&self, name: &str) -> Result<Option<u64>, Status> {
         let Some(text) = self.get(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
-            let quoted = aro_machinery::status::go_quote(text);
+            let quoted = aro_kube_apimachinery::status::go_quote(text);
             Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
         })
     }

@@ -1,7 +1,7 @@
 //! Nobody gives away what they do not have.
 
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use serde_json::Value;
 
 use super::authorize::{Attributes, authorize, rules_of, rules_of_role};
@@ -45,7 +45,8 @@ pub fn check(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Sta
             }
             let Some(rules) = rules_of_role(&call.cluster, text("kind"), &call.namespace, text("name"))
             else {
-                let resource = aro_machinery::GroupResource::new(GROUP, resource.trim_end_matches('s'));
+                let resource =
+                    aro_kube_apimachinery::GroupResource::new(GROUP, resource.trim_end_matches('s'));
                 return Err(Status::not_found(&resource, text("name")));
             };
             grant(call, object, &rules)

@@ -10,9 +10,9 @@ pub mod restriction;
 
 use std::sync::{Arc, LazyLock};
 
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::selector::FieldSelector;
 use aro_kube_types::registry::builtin;
-use aro_machinery::meta;
-use aro_machinery::selector::FieldSelector;
 use serde_json::Value;
 
 pub use bound::BoundPods;

@@ -1,7 +1,7 @@
 //! Resources that are questions: whose token is this, who am I, may I, may they.
 
-use aro_machinery::meta;
-use aro_machinery::status::{FieldError, Status};
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 
 use super::authorize::{Attributes, authorize, rules_of};
@@ -53,7 +53,8 @@ pub fn handle(mut call: Call) -> Result<Answer, Status> {
 
 /// Upstream does not say what kind of review it is, either.
 fn invalid(error: FieldError) -> Status {
-    let kind = aro_machinery::GroupKind { group: "authorization.k8s.io".to_owned(), kind: String::new() };
+    let kind =
+        aro_kube_apimachinery::GroupKind { group: "authorization.k8s.io".to_owned(), kind: String::new() };
     Status::invalid(&kind, "", &[error])
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use aro_base::{SignedDuration, chain};
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use aro_pki::{SigningRequest, Usage, Validity};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use aro_base::{Secret, SignedDuration, Timestamp};
-use aro_machinery::meta;
-use aro_machinery::status::{FieldError, Status};
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::{FieldError, Status};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,7 @@ pub fn request(mut call: Call) -> Result<Answer, Status> {
         ));
     }
     if !errors.is_empty() {
-        let kind = aro_machinery::GroupKind {
+        let kind = aro_kube_apimachinery::GroupKind {
             group: "authentication.k8s.io".to_owned(),
             kind: "TokenRequest".to_owned(),
         };
@@ -268,7 +268,7 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
         }
     };
     let Some(object) = call.cluster.space.shelf(shelf).get(&key).map(|stored| stored.value()) else {
-        return Err(Status::not_found(&aro_machinery::GroupResource::new("", shelf), name));
+        return Err(Status::not_found(&aro_kube_apimachinery::GroupResource::new("", shelf), name));
     };
     let uid = text("uid");
     if !uid.is_empty() && uid != meta::uid(&object) {

@@ -1,7 +1,7 @@
 //! Which container of a pod is meant.
 
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use serde_json::Value;
 
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

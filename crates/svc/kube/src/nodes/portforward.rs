@@ -2,7 +2,7 @@
 
 use std::io;
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use aro_web::{Upgrade, UpgradedIo};
 use bytes::{Bytes, BytesMut};
 use futures::{Sink, SinkExt as _, Stream, StreamExt as _, TryStreamExt as _, future};

@@ -1,8 +1,8 @@
 //! What the server itself has to say about a write, beyond the type's own rules: namespaces that must be there, names it
 //! makes up, addresses it gives out, and fields it fills in.
 
-use aro_machinery::meta;
-use aro_machinery::status::{Cause, FieldError, Status};
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::{Cause, FieldError, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -70,7 +70,7 @@ fn namespace_is_alive(call: &Call, object: &Value) -> Result<(), Status> {
     }
     let shelf = call.cluster.space.shelf("namespaces");
     let Some(namespace) = call.cluster.space.latest(&shelf, &call.namespace) else {
-        let namespaces = aro_machinery::GroupResource::new("", "namespaces");
+        let namespaces = aro_kube_apimachinery::GroupResource::new("", "namespaces");
         return Err(Status::not_found(&namespaces, &call.namespace));
     };
     // Looking for the word first spares most creations a parse.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use aro_base::Timestamp;
-use aro_machinery::GroupResource;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::GroupResource;
+use aro_kube_apimachinery::status::Status;
 use bytes::Bytes;
 use http::HeaderMap;
 

@@ -1,6 +1,6 @@
 //! Deleting a whole collection.
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 use serde_json::json;
 
 use super::call::Call;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use aro_base::SignedDuration;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::schema::Schema;
+use aro_kube_apimachinery::status::{Details, FieldError, Status};
+use aro_kube_apimachinery::{Typed, decode};
 use aro_kube_types::registry::builtin;
-use aro_machinery::meta;
-use aro_machinery::schema::Schema;
-use aro_machinery::status::{Details, FieldError, Status};
-use aro_machinery::{Typed, decode};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -191,7 +191,10 @@ pub(super) fn options(call: &Call) -> Result<DeleteOptions, Status> {
 }
 
 fn invalid(error: FieldError) -> Status {
-    let kind = aro_machinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "DeleteOptions".to_owned() };
+    let kind = aro_kube_apimachinery::GroupKind {
+        group: "meta.k8s.io".to_owned(),
+        kind: "DeleteOptions".to_owned(),
+    };
     Status::invalid(&kind, "", &[error])
 }
 
@@ -266,7 +269,7 @@ fn check_preconditions(
             "the {what} in the precondition ({asked}) does not match the {what} in record ({found}). The object might have been {happened}"
         );
         let gvk = &served.resource.gvk;
-        Err(Status::conflict(&aro_machinery::GroupResource::new(&*gvk.group, &*gvk.kind), name, why))
+        Err(Status::conflict(&aro_kube_apimachinery::GroupResource::new(&*gvk.group, &*gvk.kind), name, why))
     };
     if let Some(uid) = &options.uid
         && uid != meta::uid(live)

@@ -4,10 +4,10 @@
 //! allows, one gets it and the other is told to try later. The pod is noted in the budget until the controller of budgets
 //! sees it go.
 
-use aro_machinery::GroupResource;
-use aro_machinery::meta;
-use aro_machinery::selector::LabelSelector;
-use aro_machinery::status::{Cause, Details, Status};
+use aro_kube_apimachinery::GroupResource;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::selector::LabelSelector;
+use aro_kube_apimachinery::status::{Cause, Details, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;

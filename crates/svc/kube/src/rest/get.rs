@@ -1,6 +1,6 @@
 //! Reading one object.
 
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::status::Status;
 
 use super::call::Call;
 use crate::http::answer::Answer;

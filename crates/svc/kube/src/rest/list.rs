@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::selector::{FieldSelector, LabelSelector};
+use aro_kube_apimachinery::status::{Cause, Details, FieldError, Status};
 use aro_kube_types::fields::unknown_field;
-use aro_machinery::meta;
-use aro_machinery::selector::{FieldSelector, LabelSelector};
-use aro_machinery::status::{Cause, Details, FieldError, Status};
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -125,7 +125,7 @@ impl Continue {
             }
             _ => invalid(&format!("illegal base64 data at input byte {}", text.len())),
         })?;
-        let (token, _) = aro_machinery::decode::parse(&bytes).map_err(|problem| invalid(&problem))?;
+        let (token, _) = aro_kube_apimachinery::decode::parse(&bytes).map_err(|problem| invalid(&problem))?;
         let token: Self = serde_json::from_value(token).map_err(|error| invalid(&error.to_string()))?;
         if token.v != "meta.k8s.io/v1" {
             return Err(invalid(&format!("server does not recognize this encoded version {:?}", token.v)));
@@ -140,7 +140,7 @@ pub(super) fn parse_version(text: &str) -> Result<u64, Status> {
 }
 
 pub(super) fn invalid_version(text: &str) -> String {
-    let quoted = aro_machinery::status::go_quote(text);
+    let quoted = aro_kube_apimachinery::status::go_quote(text);
     format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax")
 }
 
@@ -212,7 +212,8 @@ fn check_options(call: &Call) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
     }
-    let kind = aro_machinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "ListOptions".to_owned() };
+    let kind =
+        aro_kube_apimachinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "ListOptions".to_owned() };
     Err(Status::invalid(&kind, "", &errors))
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use aro_kube_apimachinery::apply::{self, Context, Set};
+use aro_kube_apimachinery::decode::{self, Problem};
+use aro_kube_apimachinery::schema::Schema;
+use aro_kube_apimachinery::status::{FieldError, Status};
+use aro_kube_apimachinery::{Typed, meta};
 use aro_kube_types::registry::builtin;
-use aro_machinery::apply::{self, Context, Set};
-use aro_machinery::decode::{self, Problem};
-use aro_machinery::schema::Schema;
-use aro_machinery::status::{FieldError, Status};
-use aro_machinery::{Typed, meta};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// Reads what Go clients send for built-in types.
 pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
     let find = |api_version: &str, kind: &str| {
-        let gvk = aro_machinery::GroupVersion::parse(api_version)?.with_kind(kind);
+        let gvk = aro_kube_apimachinery::GroupVersion::parse(api_version)?.with_kind(kind);
         let named = builtin().definition_name(&gvk).map(str::to_owned);
         // Options are of the same type in every group.
         Some(named.unwrap_or_else(|| format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")))
@@ -143,7 +143,7 @@ impl Call {
         let kind = meta::kind(object);
         if kind != gvk.kind && meta::api_version(object) == gvk.api_version() {
             let error = FieldError::invalid("kind", kind, format!("must be {}", gvk.kind));
-            let given = aro_machinery::GroupKind { group: gvk.group.clone(), kind: kind.to_owned() };
+            let given = aro_kube_apimachinery::GroupKind { group: gvk.group.clone(), kind: kind.to_owned() };
             return Err(Status::invalid(&given, meta::name(object), &[error]));
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Call {
 
     /// Reads the body as an object of another built-in kind: what some subresources take.
     pub fn read_other(&mut self, group: &str, version: &str, kind: &str) -> Result<Value, Status> {
-        let gvk = aro_machinery::GroupVersionKind::new(group, version, kind);
+        let gvk = aro_kube_apimachinery::GroupVersionKind::new(group, version, kind);
         let mut object = match self.content_type().as_str() {
             "" | "application/json" => decode::parse(&self.body).map_err(Status::bad_request)?.0,
             "application/yaml" => decode::parse_yaml(&self.body).map_err(Status::bad_request)?.0,
@@ -208,7 +208,7 @@ impl Call {
         // Upstream does not say of which kind: it knows no object yet.
         let refuse = |call: &Self, problem: String| {
             let error = FieldError::invalid("patch", shown(call), problem);
-            Status::invalid(&aro_machinery::GroupKind::default(), "", &[error])
+            Status::invalid(&aro_kube_apimachinery::GroupKind::default(), "", &[error])
         };
         let gvk = &self.served.resource.gvk;
         if meta::kind(object) != gvk.kind || meta::api_version(object) != gvk.api_version() {
@@ -350,11 +350,11 @@ fn unrecognized(kind: &str, problem: &str) -> Status {
 fn check_registered(
     api_version: &str,
     kind: &str,
-    gvk: &aro_machinery::GroupVersionKind,
+    gvk: &aro_kube_apimachinery::GroupVersionKind,
 ) -> Result<(), Status> {
     let api_version = if api_version.is_empty() { gvk.api_version() } else { api_version.to_owned() };
     let kind = if kind.is_empty() { &gvk.kind } else { kind };
-    let Some(given) = aro_machinery::GroupVersion::parse(&api_version) else { return Ok(()) };
+    let Some(given) = aro_kube_apimachinery::GroupVersion::parse(&api_version) else { return Ok(()) };
     let registered = builtin().definition_name(&given.with_kind(kind)).is_some();
     let refuse = |why: String| {
         let version = given.version.clone();
@@ -376,7 +376,7 @@ fn check_registered(
     refuse(format!("converting ({}.{kind}) to ({package}.{}): unknown conversion", given.version, gvk.kind))
 }
 
-fn check_kind(object: &mut Value, gvk: &aro_machinery::GroupVersionKind) -> Result<(), Status> {
+fn check_kind(object: &mut Value, gvk: &aro_kube_apimachinery::GroupVersionKind) -> Result<(), Status> {
     let expected = gvk.api_version();
     let given = meta::api_version(object);
     if given.is_empty() {

@@ -1,7 +1,7 @@
 //! Options of writes, checked before anything else is looked at.
 
-use aro_machinery::GroupKind;
-use aro_machinery::status::{FieldError, Status};
+use aro_kube_apimachinery::GroupKind;
+use aro_kube_apimachinery::status::{FieldError, Status};
 use serde_json::json;
 
 use super::call::Call;

@@ -1,9 +1,9 @@
 //! Patches: JSON, merge, strategic merge, and server-side apply.
 
-use aro_machinery::apply;
-use aro_machinery::patch::{self, PatchError};
-use aro_machinery::status::{Details, Status};
-use aro_machinery::{decode, meta};
+use aro_kube_apimachinery::apply;
+use aro_kube_apimachinery::patch::{self, PatchError};
+use aro_kube_apimachinery::status::{Details, Status};
+use aro_kube_apimachinery::{decode, meta};
 use serde_json::{Value, json};
 
 use super::call::Call;

@@ -1,9 +1,9 @@
 //! Subresources that are a view of, or an act on, the object: `scale` and `binding`.
 
-use aro_machinery::patch;
-use aro_machinery::selector::LabelSelector;
-use aro_machinery::status::{FieldError, Status};
-use aro_machinery::{GroupResource, decode, meta};
+use aro_kube_apimachinery::patch;
+use aro_kube_apimachinery::selector::LabelSelector;
+use aro_kube_apimachinery::status::{FieldError, Status};
+use aro_kube_apimachinery::{GroupResource, decode, meta};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -120,7 +120,7 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
         }
         if replicas < 0 {
             let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-            let kind = aro_machinery::GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
+            let kind = aro_kube_apimachinery::GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
             return Err(Status::invalid(&kind, &call.name, &[error]));
         }
         let mut new = live.clone();

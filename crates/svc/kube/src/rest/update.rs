@@ -1,8 +1,8 @@
 //! Replacing objects, and the part of every change that is the same.
 
+use aro_kube_apimachinery::status::{FieldError, Status};
+use aro_kube_apimachinery::{GroupKind, GroupResource, apply, meta};
 use aro_kube_types::strategy;
-use aro_machinery::status::{FieldError, Status};
-use aro_machinery::{GroupKind, GroupResource, apply, meta};
 use serde_json::{Value, json};
 
 use super::admission::{self, Operation};

@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_machinery::meta;
-use aro_machinery::status::{FieldError, Status};
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::{FieldError, Status};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use serde_json::{Value, json};
@@ -125,7 +125,8 @@ fn check_options(call: &Call, stream_initial: Option<bool>) -> Result<(), Status
     if errors.is_empty() {
         return Ok(());
     }
-    let kind = aro_machinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "ListOptions".to_owned() };
+    let kind =
+        aro_kube_apimachinery::GroupKind { group: "meta.k8s.io".to_owned(), kind: "ListOptions".to_owned() };
     Err(Status::invalid(&kind, "", &errors))
 }
 

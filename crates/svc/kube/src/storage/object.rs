@@ -112,10 +112,10 @@ impl Draft {
             hole = put_metadata(&mut bytes, &Value::Null);
         }
         bytes.push(b'}');
-        let labels = aro_machinery::meta::labels(object).into_iter().flatten();
+        let labels = aro_kube_apimachinery::meta::labels(object).into_iter().flatten();
         let labels =
             labels.map(|(name, value)| (name.as_str().into(), value.as_str().unwrap_or_default().into()));
-        let owners = aro_machinery::meta::owner_references(object).iter();
+        let owners = aro_kube_apimachinery::meta::owner_references(object).iter();
         let owners = owners.filter_map(|owner| owner.get("uid")?.as_str()).map(Into::into);
         Self { bytes, hole, labels: labels.collect(), owners: owners.collect() }
     }

@@ -12,7 +12,7 @@ pub(crate) mod format;
 pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Run> {
     if name == "strings.quote" && !member && args == 1 {
         return Some(|args| match args {
-            [Val::Str(text)] => Ok(Val::string(aro_machinery::status::go_quote(text))),
+            [Val::Str(text)] => Ok(Val::string(aro_kube_apimachinery::status::go_quote(text))),
             _ => wrong("strings.quote", args),
         });
     }

@@ -1,6 +1,6 @@
 //! Workloads: `apps` and `batch`.
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 use serde_json::{Value, json};
 
 use crate::defaults::{

@@ -1,6 +1,6 @@
 //! The core group, but for Pods.
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The smaller groups.
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 use serde_json::{Value, json};
 
 use crate::defaults::{below, child, default_if_absent, default_if_empty, is_empty, text};

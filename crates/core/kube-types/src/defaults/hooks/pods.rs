@@ -1,6 +1,6 @@
 //! Pods and what they are made of.
 
-use aro_machinery::meta::Object;
+use aro_kube_apimachinery::meta::Object;
 use serde_json::Value;
 
 use crate::defaults::{child, children, default_if_absent, default_if_empty, is_absent, is_empty, text};

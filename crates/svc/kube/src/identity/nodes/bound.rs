@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aro_machinery::meta;
+use aro_kube_apimachinery::meta;
 use parking_lot::Mutex;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! What a pod needs, and what volumes need. Pure.
 
-use aro_machinery::meta;
+use aro_kube_apimachinery::meta;
 use serde_json::Value;
 
 /// What kind of object is needed.

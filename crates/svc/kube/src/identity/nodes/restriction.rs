@@ -6,8 +6,8 @@ mod mirror;
 mod own_node;
 pub mod token;
 
-use aro_machinery::meta;
-use aro_machinery::status::Status;
+use aro_kube_apimachinery::meta;
+use aro_kube_apimachinery::status::Status;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aro_machinery::selector::LabelSelector;
+use aro_kube_apimachinery::selector::LabelSelector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 
 /// The labels an object carries.

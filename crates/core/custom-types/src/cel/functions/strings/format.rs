@@ -117,7 +117,7 @@ pub(crate) fn nested(value: &Val<'_>) -> String {
 /// Inside of lists and maps, strings are quoted and floats have six digits.
 fn member(value: &Val<'_>) -> String {
     match value {
-        Val::Str(text) => aro_machinery::status::go_quote(text),
+        Val::Str(text) => aro_kube_apimachinery::status::go_quote(text),
         Val::Double(a) if a.is_finite() => format!("{a:.6}"),
         other => plain(other),
     }

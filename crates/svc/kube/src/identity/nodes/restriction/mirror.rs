@@ -1,7 +1,7 @@
 //! Pods that only show what a node runs by itself: they must be of that node, and give it nothing.
 
-use aro_machinery::status::Status;
-use aro_machinery::{GroupResource, meta};
+use aro_kube_apimachinery::status::Status;
+use aro_kube_apimachinery::{GroupResource, meta};
 use serde_json::{Value, json};
 
 use super::{references, refuse, refused, text};

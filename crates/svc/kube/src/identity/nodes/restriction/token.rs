@@ -1,7 +1,7 @@
 //! Tokens a node asks for: only for pods on it, and only for whom those pods need one.
 
-use aro_machinery::status::Status;
-use aro_machinery::{GroupResource, meta};
+use aro_kube_apimachinery::status::Status;
+use aro_kube_apimachinery::{GroupResource, meta};
 use serde_json::Value;
 
 use super::{refuse, text};
