@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value, json};
 
 /// Where the tables live.
-const OUT: &str = "crates/core/kube-types/gen";
+const OUT: &str = "crates/kube/types/gen";
 /// Where the recorded answers are, as seen from the workspace.
 pub const SPECS: &str = "../shared/specs/kube";
 

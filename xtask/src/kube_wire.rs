@@ -14,7 +14,7 @@ const MODULES: [&str; 4] = ["api@", "apimachinery@", "apiextensions-apiserver@",
 
 /// Writes the table. `go` is the folder `k8s.io` of a Go module cache.
 pub fn run(root: &Path, go: &Path) -> anyhow::Result<()> {
-    let schemas = std::fs::read_to_string(root.join("crates/core/kube-types/gen/schemas.json"))?;
+    let schemas = std::fs::read_to_string(root.join("crates/kube/types/gen/schemas.json"))?;
     let schemas: Value = serde_json::from_str(&schemas).context("schemas.json")?;
     let mut files = Vec::new();
     for entry in std::fs::read_dir(go).with_context(|| format!("read {}", go.display()))? {
