@@ -3,7 +3,7 @@
 //! What it is: names of things ([`names`]), what a type is ([`schema`], [`resource`]), how objects are read, selected,
 //! patched and merged, and the errors clients see ([`status`]). Everything here is a pure function of its arguments.
 //!
-//! What it is not: it knows no particular type (`kube/types` brings the built-in ones, `core/custom-types` makes
+//! What it is not: it knows no particular type (`kube/types` brings the built-in ones, `kube/crd` makes
 //! types out of CustomResourceDefinitions), no storage, no HTTP, no clock.
 //!
 //! Invariants: no function panics on any input; objects are plain `serde_json::Value`s; a type is data.

@@ -90,7 +90,7 @@ fn value_at(path: &JsonPath, object: &Value, max_raw: usize) -> Result<Option<Fi
     let bare = path.path.trim();
     let bare = bare.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(bare);
     let dotted = if bare.starts_with(['.', '[', '$']) { bare.to_owned() } else { format!(".{bare}") };
-    let parsed = aro_custom_types::JsonPath::parse(&dotted)
+    let parsed = aro_kube_crd::JsonPath::parse(&dotted)
         .ok_or_else(|| format!("failed to parse json path {} of {}", path.path, path.name))?;
     let found = parsed.find(object);
     match found.as_slice() {

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use aro_crds::work::v1::{IgnoreField, IgnoreFieldCondition};
-use aro_custom_types::JsonPath;
+use aro_kube_crd::JsonPath;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

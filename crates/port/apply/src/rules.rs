@@ -1,7 +1,7 @@
 //! Conditions that follow from an object by rule, and what they say of the work as a whole.
 
 use aro_crds::work::v1::{ConditionRule, ConditionRuleType};
-use aro_custom_types::Expression;
+use aro_kube_crd::Expression;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ pub struct Table<'a> {
     call: &'a Call,
     include: Include,
     rows: Vec<Value>,
-    custom: Vec<aro_custom_types::columns::Column>,
+    custom: Vec<aro_kube_crd::columns::Column>,
 }
 
 /// What a row carries beside its cells.
@@ -42,8 +42,8 @@ impl<'a> Table<'a> {
                     }
                     None => json!("<unknown>"),
                 };
-            let cell = |column: &aro_custom_types::columns::Column| {
-                let value = aro_custom_types::columns::cell(object, column);
+            let cell = |column: &aro_kube_crd::columns::Column| {
+                let value = aro_kube_crd::columns::cell(object, column);
                 if column.kind == "date" && !value.is_null() { age(value) } else { value }
             };
             self.custom.iter().map(cell).collect()
@@ -61,7 +61,7 @@ impl<'a> Table<'a> {
 
     pub fn finish(self, metadata: &Value) -> Value {
         let columns: Vec<Value> = if self.call.served.custom.is_some() {
-            let column = |column: &aro_custom_types::columns::Column| {
+            let column = |column: &aro_kube_crd::columns::Column| {
                 json!({"name": column.name, "type": column.kind, "format": column.format,
                     "description": column.description, "priority": column.priority})
             };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use aro_custom_types::{CustomType, compile};
 use aro_kube_apimachinery::{ResourceType, Typed, meta};
+use aro_kube_crd::{CustomType, compile};
 use aro_kube_types::registry::builtin;
 use serde_json::Value;
 

@@ -18,7 +18,7 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
     let settled = |live: &Value| {
         let others: Vec<&Value> = others.iter().collect();
         let mut new = live.clone();
-        new["status"] = aro_custom_types::definition::settle(live, &others, &now);
+        new["status"] = aro_kube_crd::definition::settle(live, &others, &now);
         new
     };
     // Served first, announced then: whoever waits for `Established` may use it at once.

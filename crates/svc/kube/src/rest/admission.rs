@@ -264,7 +264,7 @@ fn definition(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<()
     if !call.subresource.is_empty() {
         return Ok(());
     }
-    let errors = aro_custom_types::definition::admit(object, old);
+    let errors = aro_kube_crd::definition::admit(object, old);
     if errors.is_empty() {
         return Ok(());
     }

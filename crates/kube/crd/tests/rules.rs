@@ -2,7 +2,7 @@
 
 mod support;
 
-use aro_custom_types::CustomType;
+use aro_kube_crd::CustomType;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{lines, message, of, with_spec};

@@ -2,8 +2,8 @@
 
 mod support;
 
-use aro_custom_types::compile;
-use aro_custom_types::definition::admit;
+use aro_kube_crd::compile;
+use aro_kube_crd::definition::admit;
 use serde_json::Value;
 
 #[test]

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aro_custom_types::{CustomType, compile};
 use aro_kube_apimachinery::Definitions;
+use aro_kube_crd::{CustomType, compile};
 use serde_json::{Value, json};
 
 /// The built-in types that custom ones refer to, in small.

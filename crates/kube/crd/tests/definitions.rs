@@ -2,7 +2,7 @@
 
 mod support;
 
-use aro_custom_types::definition::{admit, settle};
+use aro_kube_crd::definition::{admit, settle};
 use serde_json::{Value, json};
 use support::lines;
 

@@ -4,7 +4,7 @@
 
 mod support;
 
-use aro_custom_types::CustomType;
+use aro_kube_crd::CustomType;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{lines, message, with_spec};
@@ -330,7 +330,7 @@ fn numbers_that_scale_reads_are_checked() {
             "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
             "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
                 "statusReplicasPath": ".status.replicas"}}}]}});
-    let custom = aro_custom_types::compile(&crd, "v1", &support::definitions()).unwrap();
+    let custom = aro_kube_crd::compile(&crd, "v1", &support::definitions()).unwrap();
     assert!(custom.has_status() && custom.scale().is_some());
     for (object, expected) in [
         (json!({"spec": {"replicas": 1}}), ""),
