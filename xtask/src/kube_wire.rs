@@ -46,7 +46,7 @@ pub fn run(root: &Path, go: &Path) -> anyhow::Result<()> {
             writeln!(out, " {} {json} {kind} {}", field.number, field.ty)?;
         }
     }
-    let path = root.join("crates/core/kube-wire/gen/messages.txt");
+    let path = root.join("crates/kube/protobuf/gen/messages.txt");
     std::fs::write(&path, out).with_context(|| format!("write {}", path.display()))
 }
 

@@ -49,7 +49,7 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Value, Status> {
         // Options are of the same type in every group.
         Some(named.unwrap_or_else(|| format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")))
     };
-    let decoded = aro_kube_wire::decode(bytes, find);
+    let decoded = aro_kube_protobuf::decode(bytes, find);
     decoded.map(|decoded| decoded.object).map_err(|error| Status::bad_request(error.to_string()))
 }
 
