@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use aro_spdy::{Connection, Event, Headers, Limits, ResetCode, Side};
+use aro_kube_spdy::{Connection, Event, Headers, Limits, ResetCode, Side};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -172,7 +172,7 @@ impl Tunnel {
     }
 
     /// In pieces, so that no long message is kept for the sake of its end.
-    fn receive(&mut self, bytes: &[u8]) -> Result<(), aro_spdy::Error> {
+    fn receive(&mut self, bytes: &[u8]) -> Result<(), aro_kube_spdy::Error> {
         for piece in bytes.chunks(PIECE) {
             self.events.extend(self.connection.receive(piece)?);
         }
