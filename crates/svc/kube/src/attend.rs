@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use aro_base::SharedClock;
 use aro_kube_client::of_service;
+use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
 use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
-use aro_workloads::{Workloads, WorkloadsOptions};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;

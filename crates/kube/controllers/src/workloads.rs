@@ -59,7 +59,7 @@ impl Workloads {
     pub fn start(client: Client, options: WorkloadsOptions, scope: &Scope) -> Self {
         let caches = Caches::default();
         let activity = Activity::default();
-        let events = Recorder::start(client.clone(), options.clock.clone(), "aro-workloads", scope);
+        let events = Recorder::start(client.clone(), options.clock.clone(), "aro-kube-controllers", scope);
         let context = Context {
             client,
             caches,
