@@ -16,7 +16,7 @@ use std::time::Duration;
 use aro_base::SharedClock;
 use aro_kube_client::of_service;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
-use aro_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
+use aro_kube_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
 use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
 use futures::FutureExt as _;

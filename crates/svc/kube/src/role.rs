@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_kubelet::Images;
+use aro_kube_kubelet::Images;
 use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope,

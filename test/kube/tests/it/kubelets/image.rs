@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aro_kubelet::{ContainerSpec, Image, Images, Started};
+use aro_kube_kubelet::{ContainerSpec, Image, Images, Started};
 use aro_runtime::{Fault, Readiness, Scope, TaskKind};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

@@ -38,16 +38,16 @@ async fn let_machines_join(client: &Client) -> Result<()> {
 pub async fn a_machine_with_a_token_becomes_a_node(server: &Server) -> Result<()> {
     let token = Hidden::new(format!("{}.{}", TOKEN.0, TOKEN.1));
     let limit = Duration::from_secs(30);
-    let refused = aro_kubelet::join(&server.config, &token, "joined", limit).await;
+    let refused = aro_kube_kubelet::join(&server.config, &token, "joined", limit).await;
     ensure!(refused.is_err(), "nobody knows the token yet");
     let_machines_join(&server.client).await?;
     let wrong = Hidden::new(format!("{}.{}", TOKEN.0, "fedcba9876543210"));
     ensure!(
-        aro_kubelet::join(&server.config, &wrong, "joined", limit).await.is_err(),
+        aro_kube_kubelet::join(&server.config, &wrong, "joined", limit).await.is_err(),
         "that is not the token"
     );
 
-    let joined = aro_kubelet::join(&server.config, &token, "joined", limit).await?;
+    let joined = aro_kube_kubelet::join(&server.config, &token, "joined", limit).await?;
     let as_node = Client::try_from(joined)?;
     let images = TestImages::default();
     let node = server.kubelet_as(as_node.clone(), "joined", &images).await;

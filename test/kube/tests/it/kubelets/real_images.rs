@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, ensure};
 use aro_fixtures::wait;
-use aro_kubelet::ContainerSpec;
+use aro_kube_kubelet::ContainerSpec;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::Client;

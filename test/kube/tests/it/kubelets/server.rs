@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use aro_fixtures::wait;
 use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
-use aro_kubelet::{Kubelet, KubeletOptions, NodeSpec};
+use aro_kube_kubelet::{Kubelet, KubeletOptions, NodeSpec};
 use aro_runtime::{Phase, Scope, SystemClock};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, PostParams};

@@ -83,7 +83,7 @@ impl Passes {
         let sink: Arc<dyn LogSink> = log.clone();
         let name = format!("{}.{}", pod.name_any(), spec.name);
         let scope = self.shared.containers.role_logging(&name, sink.clone());
-        log.line(&format!(" INFO aro_kubelet: starting {}", given.image));
+        log.line(&format!(" INFO aro_kube_kubelet: starting {}", given.image));
         let container = state.container(which);
         match capture::logging_to(sink, image.start(given, scope.clone())).await {
             Ok(started) => {
