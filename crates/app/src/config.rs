@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use aro_broker::BrokerConfig;
 use aro_frontend::FrontendConfig;
-use aro_kube::KubeConfig;
+use aro_kube_apiserver::KubeConfig;
 use aro_maestro::MaestroConfig;
 use aro_maestro_agent::MaestroAgentConfig;
 use aro_mce::MceConfig;

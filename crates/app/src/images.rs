@@ -18,7 +18,7 @@ use std::sync::Arc;
 use aro_base::SharedClock;
 use aro_broker::Broker;
 use aro_frontend::Frontend;
-use aro_kube::{ClusterService, Clusters, ContainerSpec, Image, Images, Started, User};
+use aro_kube_apiserver::{ClusterService, Clusters, ContainerSpec, Image, Images, Started, User};
 use aro_maestro::MaestroServer;
 use aro_maestro_agent::MaestroAgent;
 use aro_mce::Mce;

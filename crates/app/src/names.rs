@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use aro_kube::Clusters;
+use aro_kube_apiserver::Clusters;
 use aro_mqtt::{Resolve, SystemResolve};
 use tokio::sync::watch;
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
-use aro_kube::{Cluster, ClusterService, Clusters, User};
+use aro_kube_apiserver::{Cluster, ClusterService, Clusters, User};
 use aro_runtime::{Component, Fault, Listener, Phase, Scope, TaskKind};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};

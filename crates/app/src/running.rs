@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_kube::Clusters;
+use aro_kube_apiserver::Clusters;
 use aro_runtime::{Failure, Metrics, Readiness, Scope};
 use aro_store::SharedStore;
 use futures::future::select_all;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use aro_base::{SharedClock, chain};
 use aro_broker::{Broker, BrokerPorts};
 use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
-use aro_kube::{Clusters, Kube, KubePorts};
+use aro_kube_apiserver::{Clusters, Kube, KubePorts};
 use aro_maestro::{MaestroPorts, MaestroServer};
 use aro_maestro_agent::{MaestroAgent, MaestroAgentPorts};
 use aro_mce::{Mce, McePorts};

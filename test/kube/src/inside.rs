@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use aro_kube::{Cluster, Kube, KubeConfig, KubePorts, NoImages};
+use aro_kube_apiserver::{Cluster, Kube, KubeConfig, KubePorts, NoImages};
 use aro_runtime::{
     Listener, Metrics, Phase, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind,
 };

@@ -1,7 +1,7 @@
 //! `aro/broker`.
 
 use aro_broker::{Broker, BrokerPorts};
-use aro_kube::Started;
+use aro_kube_apiserver::Started;
 use aro_runtime::Fault;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
-use aro_kube::Started;
+use aro_kube_apiserver::Started;
 use aro_runtime::Fault;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

@@ -1,6 +1,6 @@
 //! `aro/maestro-server` and `aro/maestro-agent`.
 
-use aro_kube::Started;
+use aro_kube_apiserver::Started;
 use aro_maestro::{MaestroPorts, MaestroServer};
 use aro_maestro_agent::{MaestroAgent, MaestroAgentPorts};
 use aro_runtime::Fault;

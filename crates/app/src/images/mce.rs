@@ -1,6 +1,6 @@
 //! `aro/mce`.
 
-use aro_kube::Started;
+use aro_kube_apiserver::Started;
 use aro_mce::{Mce, McePorts};
 use aro_runtime::Fault;
 use futures::FutureExt as _;

@@ -2,7 +2,7 @@
 //!
 //! What it is: the frames, the compressed header blocks and the life of streams, as far as Kubernetes' clients use
 //! them (`kubectl port-forward` multiplexes its connections this way). What it is not: it owns no socket, no task and
-//! no clock, and knows nothing of what streams carry; `aro-kube` drives it.
+//! no clock, and knows nothing of what streams carry; `aro-kube-apiserver` drives it.
 //!
 //! The flow: whoever owns the transport gives what it read to [`Connection::receive`] and acts on the [`Event`]s, and
 //! writes what [`Connection::take_output`] returns.

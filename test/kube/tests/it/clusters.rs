@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_fixtures::wait;
-use aro_kube::Clusters;
-use aro_kube::storage::{Change, Expect};
+use aro_kube_apiserver::Clusters;
+use aro_kube_apiserver::storage::{Change, Expect};
 use aro_kube_e2e::client::Client as RawClient;
 use aro_runtime::SystemClock;
 use bytes::Bytes;

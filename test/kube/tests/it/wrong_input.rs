@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
-use aro_kube::ClusterService;
-use aro_kube::identity::user::User;
+use aro_kube_apiserver::ClusterService;
+use aro_kube_apiserver::identity::user::User;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};

@@ -18,7 +18,10 @@ async fn the_front_ends_log_is_its_pods_log() -> Result<()> {
             let shown = |text: &str| text.to_lowercase().contains(&written.to_lowercase());
             let all = k.ok(&format!("-n aro-hcp logs {pod}")).await?;
             ensure!(shown(&all) && !all.contains("api-version="), "{all}");
-            ensure!(!all.contains("aro_kube::"), "the API server's lines are none of its business: {all}");
+            ensure!(
+                !all.contains("aro_kube_apiserver::"),
+                "the API server's lines are none of its business: {all}"
+            );
             for line in [
                 format!("logs {DEPLOYMENT}"),
                 format!("logs {OF_FRONTEND} --tail=-1"),

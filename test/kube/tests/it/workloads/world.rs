@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_fixtures::wait;
-use aro_kube::ClusterService;
-use aro_kube::identity::user::User;
+use aro_kube_apiserver::ClusterService;
+use aro_kube_apiserver::identity::user::User;
 use aro_kube_client::of_kubeconfig;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kube_e2e::inside::{self, CLUSTER};

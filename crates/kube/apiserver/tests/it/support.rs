@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{ManualClock, Timestamp};
-use aro_kube::identity::user::User;
-use aro_kube::{Cluster, ClusterService, Clusters};
+use aro_kube_apiserver::identity::user::User;
+use aro_kube_apiserver::{Cluster, ClusterService, Clusters};
 use aro_runtime::Scope;
 use bytes::Bytes;
 use http::{Request, StatusCode};
