@@ -109,7 +109,7 @@ async fn pods(options: &Options, nodes: usize) -> Result<Vec<Row>> {
 }
 
 async fn client(process: &Process) -> Result<Client> {
-    Ok(aro_kube_client::of_kubeconfig(&process.data_dir().join("kube/kubeconfig.yaml"), None).await?)
+    Ok(aro_kube::of_kubeconfig(&process.data_dir().join("kube/kubeconfig.yaml"), None).await?)
 }
 
 async fn until<F: Future<Output = Result<bool>>>(mut holds: impl FnMut() -> F) -> Result<()> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use aro_base::{Clock as _, Secret, SignedDuration};
 use aro_fixtures::free_port;
-use aro_kube_client::of_kubeconfig;
+use aro_kube::of_kubeconfig;
 use aro_maestro_e2e::chain::{Broker, BrokerKind, Source};
 use aro_maestro_e2e::pki::{Pki, text};
 use aro_pki::{Authority, IdentityPaths, Leaf, Subject, Usage, Validity};

@@ -10,7 +10,7 @@ use aro_runtime::{BindError, BuildError, Failure, Laggards};
 pub enum StartError {
     /// The cluster that an agent is to work on cannot be reached.
     #[error(transparent)]
-    Cluster(#[from] aro_kube_client::ClientError),
+    Cluster(#[from] aro_kube::ClientError),
     /// A listener could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),

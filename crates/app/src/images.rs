@@ -138,7 +138,7 @@ impl Container {
         let (namespace, account) = (&self.spec.pod.namespace, &self.spec.service_account);
         let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
         let user = User::authenticated(format!("system:serviceaccount:{namespace}:{account}"), groups);
-        Ok(aro_kube_client::of_service(ClusterService::in_process(cluster, user)))
+        Ok(aro_kube::of_service(ClusterService::in_process(cluster, user)))
     }
 
     /// Finds services of the region by their names.

@@ -114,7 +114,7 @@ async fn started(mut clusters: watch::Receiver<Option<Clusters>>) -> Result<Clus
 /// A client that may do everything, in this process.
 pub(crate) fn client(cluster: &Arc<Cluster>) -> Client {
     let user = User::authenticated("system:aro:region".to_owned(), vec!["system:masters".to_owned()]);
-    aro_kube_client::of_service(ClusterService::in_process(cluster.clone(), user))
+    aro_kube::of_service(ClusterService::in_process(cluster.clone(), user))
 }
 
 /// What is still missing, in words.

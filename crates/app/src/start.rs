@@ -128,10 +128,10 @@ async fn cluster(config: &ClusterConfig) -> Result<(Client, String), StartError>
     let context = config.context.as_deref();
     match &config.kubeconfig {
         Some(path) => {
-            let client = aro_kube_client::of_kubeconfig(path, context).await?;
+            let client = aro_kube::of_kubeconfig(path, context).await?;
             Ok((client, format!("{}#{}", path.display(), context.unwrap_or_default())))
         }
-        None => Ok(aro_kube_client::of_surroundings().await?),
+        None => Ok(aro_kube::of_surroundings().await?),
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_fixtures::wait;
+use aro_kube::of_kubeconfig;
 use aro_kube_apiserver::ClusterService;
 use aro_kube_apiserver::identity::user::User;
-use aro_kube_client::of_kubeconfig;
 use aro_kube_e2e::inside;
 use aro_kube_e2e::real::{Real, binaries};
 use aro_runtime::Scope;
@@ -40,7 +40,7 @@ impl World {
     pub async fn ours() -> Result<Self> {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         let cluster = inside::start(data.path(), &scope).await?;
-        let client = aro_kube_client::of_service(ClusterService::in_process(cluster, User::admin()));
+        let client = aro_kube::of_service(ClusterService::in_process(cluster, User::admin()));
         Self::furnish("ours", client, scope, data, None).await
     }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_kube_client::of_service;
+use aro_kube::of_service;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kube_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
 use aro_reconcile::ReconcileMetrics;

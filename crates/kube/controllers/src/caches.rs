@@ -1,6 +1,6 @@
 //! One shared copy of everything the controllers of a cluster look at.
 
-use aro_kube_client::informer::{Index, Informer, Kept};
+use aro_kube::informer::{Index, Informer, Kept};
 use aro_runtime::Scope;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;

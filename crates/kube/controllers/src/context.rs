@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use aro_reconcile::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
 use aro_runtime::{Fault, Scope};
 use kube::core::NamespaceResourceScope;
@@ -12,7 +12,7 @@ use kube::{Api, Client, Resource};
 
 use crate::caches::Caches;
 use crate::workloads::Activity;
-use aro_kube_client::events::Recorder;
+use aro_kube::events::Recorder;
 
 /// What every controller of a cluster is given.
 #[derive(Clone)]

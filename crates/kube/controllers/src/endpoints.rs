@@ -14,7 +14,7 @@ mod plan;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_kube_client::informer::{Cache, Change, ObjectKey, key_of};
+use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};

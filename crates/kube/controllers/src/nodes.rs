@@ -15,7 +15,7 @@ mod plan;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
-use aro_kube_client::informer::{ObjectKey, key_of};
+use aro_kube::informer::{ObjectKey, key_of};
 use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};

@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_kube_client::informer::{Cache, Change, ObjectKey, key_of};
+use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod};

@@ -8,7 +8,7 @@ pub mod share;
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
-use aro_kube_client::informer::key_of;
+use aro_kube::informer::key_of;
 use aro_runtime::Fault;
 use either::Either;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec};

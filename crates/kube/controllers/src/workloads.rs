@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_kube_client::informer::{Informer, Kept, ObjectKey};
+use aro_kube::informer::{Informer, Kept, ObjectKey};
 use aro_reconcile::{Queue, ReconcileMetrics};
 use aro_runtime::Scope;
 use kube::Client;
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::{
     claims, deployment, disruption, endpoints, job, nodes, pod_cleanup, replica_set, scheduler, stateful_set,
 };
-use aro_kube_client::events::Recorder;
+use aro_kube::events::Recorder;
 
 /// Starts one controller.
 type Start = fn(&Context, &Scope);

@@ -1,8 +1,8 @@
 //! What the API server asks of our nodes.
 
 use aro_base::Timestamp;
-use aro_kube_client::informer::ObjectKey;
-use aro_kube_client::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
+use aro_kube::informer::ObjectKey;
+use aro_kube::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicResourceScope};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_crds::work::v1::{AppliedManifestResourceMeta, ManifestResourceMeta, ResourceIdentifier};
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use serde_json::Value;
 
 use crate::choice::{Choice, choose, is_owned};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aro_base::Timestamp;
 use aro_crds::work::v1::AppliedManifestResourceMeta;
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use tokio::time::Instant;
 
 use crate::decide::{Repairs, Written};

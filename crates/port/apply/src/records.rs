@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aro_crds::work::v1::{
     AppliedManifestResourceMeta, AppliedManifestWork, AppliedManifestWorkSpec, AppliedManifestWorkStatus,
 };
-use aro_kube_client::informer::{Informer, ObjectKey};
+use aro_kube::informer::{Informer, ObjectKey};
 use aro_runtime::Scope;
 use either::Either;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};

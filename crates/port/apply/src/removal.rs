@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_crds::work::v1::AppliedManifestResourceMeta;
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 
 use crate::decide::Known;
 use crate::failure::Failure;

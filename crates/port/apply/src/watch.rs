@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use aro_reconcile::Queue;
 use aro_runtime::Scope;
 use kube::core::ApiResource;

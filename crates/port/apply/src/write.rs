@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use either::Either;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aro_apply::Engine;
 use aro_crds::work::v1::ManifestWork;
-use aro_kube_client::informer::{Informer, ObjectKey};
+use aro_kube::informer::{Informer, ObjectKey};
 use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use kube::api::{Patch, PatchParams};

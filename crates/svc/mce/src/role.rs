@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aro_apply::{ApplyMetrics, Engine, EngineOptions};
 use aro_crds::work::v1::ManifestWork;
-use aro_kube_client::informer::Informer;
+use aro_kube::informer::Informer;
 use aro_reconcile::{Pace, Queue, ReconcileMetrics, drive};
 use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope};
 use kube::runtime::watcher;

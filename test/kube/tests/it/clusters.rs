@@ -123,7 +123,7 @@ async fn late_is_away(client: &RawClient) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_name_in_the_handshake_tells_the_cluster() -> Result<()> {
     let inside = Inside::start(&[("kube.clusters", "[\"one\", \"two\"]")]).await?;
-    let two = aro_kube_client::of_kubeconfig(&inside.kubeconfig()?, Some("two")).await?;
+    let two = aro_kube::of_kubeconfig(&inside.kubeconfig()?, Some("two")).await?;
     let mut marker = ConfigMap::default();
     marker.metadata.name = Some("marker".to_owned());
     Api::<ConfigMap>::namespaced(two, "default").create(&PostParams::default(), &marker).await?;

@@ -39,7 +39,7 @@ pub fn kubeconfig(region: &Process) -> PathBuf {
 
 /// A `kube` client of one of its clusters.
 pub async fn client(region: &Process, cluster: &str) -> Result<kube::Client> {
-    Ok(aro_kube_client::of_kubeconfig(&kubeconfig(region), Some(cluster)).await?)
+    Ok(aro_kube::of_kubeconfig(&kubeconfig(region), Some(cluster)).await?)
 }
 
 #[allow(clippy::disallowed_methods, reason = "tests have no configuration of their own")]

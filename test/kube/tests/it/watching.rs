@@ -41,12 +41,12 @@ impl Inside {
     /// A client without a socket.
     pub fn near(&self) -> Result<Client> {
         let user = User::authenticated("tester".to_owned(), vec![MASTERS.to_owned()]);
-        Ok(aro_kube_client::of_service(ClusterService::in_process(self.cluster()?, user)))
+        Ok(aro_kube::of_service(ClusterService::in_process(self.cluster()?, user)))
     }
 
     /// A client over the socket.
     pub async fn far(&self) -> Result<Client> {
-        Ok(aro_kube_client::of_kubeconfig(&self.kubeconfig()?, Some("one")).await?)
+        Ok(aro_kube::of_kubeconfig(&self.kubeconfig()?, Some("one")).await?)
     }
 
     pub fn kubeconfig(&self) -> Result<PathBuf> {
@@ -291,7 +291,7 @@ async fn watches_end_when_their_cluster_stops_or_is_deleted() -> Result<()> {
     for (name, delete) in [("stops", false), ("goes", true)] {
         let cluster = inside.clusters.ensure(name).await?;
         furnished(&cluster).await?;
-        let client = aro_kube_client::of_service(ClusterService::in_process(cluster, user.clone()));
+        let client = aro_kube::of_service(ClusterService::in_process(cluster, user.clone()));
         let from = version(&client).await?;
         let mut events = Box::pin(watch(&client, &format!("resourceVersion={from}")).await?);
         create(&client, "last", 0).await?;

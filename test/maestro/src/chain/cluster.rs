@@ -24,7 +24,7 @@ impl Cluster {
             [("kube.clusters", clusters.as_str()), ("kube.nodes", "0"), ("kube.workloads", "false")];
         let process = Process::start_role("kube", &settings).await?;
         let kubeconfig = process.data_dir().join("kube/kubeconfig.yaml");
-        let client = aro_kube_client::of_kubeconfig(&kubeconfig, Some(name)).await?;
+        let client = aro_kube::of_kubeconfig(&kubeconfig, Some(name)).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
         for definition in aro_crds::definitions() {
             let apply = PatchParams::apply("test").force();

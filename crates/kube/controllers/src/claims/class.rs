@@ -1,6 +1,6 @@
 //! The storage class `local`: made once, if nobody has made one.
 
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use k8s_openapi::api::storage::v1::StorageClass;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
+use aro_kube::informer::{Cache, Kept, key_of};
 use aro_kube_apimachinery::selector::LabelSelector;
-use aro_kube_client::informer::{Cache, Kept, key_of};
 use aro_runtime::Fault;
 use kube::api::{Patch, PatchParams};
 use kube::core::NamespaceResourceScope;

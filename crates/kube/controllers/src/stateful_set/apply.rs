@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use aro_kube_client::informer::{ObjectKey, key_of};
+use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::Fault;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetStatus};

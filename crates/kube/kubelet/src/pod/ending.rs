@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aro_base::Timestamp;
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use aro_reconcile::Outcome;
 use aro_runtime::{Fault, Scope, TaskKind};
 use futures::future::join_all;

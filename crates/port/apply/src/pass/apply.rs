@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aro_base::chain;
 use aro_crds::work::v1::{AppliedManifestResourceMeta, AppliedManifestWork};
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 use aro_reconcile::Outcome;
 use aro_runtime::Fault;
 use futures::StreamExt as _;

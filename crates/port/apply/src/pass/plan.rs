@@ -84,7 +84,7 @@ mod tests {
     use std::sync::Arc;
 
     use aro_crds::work::v1::{AppliedManifestWorkSpec, AppliedManifestWorkStatus, ManifestResourceMeta};
-    use aro_kube_client::informer::ObjectKey;
+    use aro_kube::informer::ObjectKey;
     use kube::core::ApiResource;
     use serde_json::json;
 

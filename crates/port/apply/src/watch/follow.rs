@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_base::chain;
-use aro_kube_client::informer::Patience;
+use aro_kube::informer::Patience;
 use aro_runtime::{Fault, Scope, TaskKind};
 use futures::StreamExt as _;
 use kube::Api;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aro_kube_client::informer::ObjectKey;
+use aro_kube::informer::ObjectKey;
 
 use crate::decide::Known;
 use crate::live::Live;

@@ -51,7 +51,7 @@ impl House {
 
     fn client(&self) -> Result<Client> {
         let cluster = self.clusters.get(CLUSTER).context("the cluster")?;
-        Ok(aro_kube_client::of_service(ClusterService::in_process(cluster, User::admin())))
+        Ok(aro_kube::of_service(ClusterService::in_process(cluster, User::admin())))
     }
 
     async fn until_awake(&self, wanted: i64) -> Result<()> {

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_fixtures::wait;
+use aro_kube::of_kubeconfig;
 use aro_kube_apiserver::ClusterService;
 use aro_kube_apiserver::identity::user::User;
-use aro_kube_client::of_kubeconfig;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
@@ -52,7 +52,7 @@ impl World {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("world"));
         // The world has controllers and nodes of its own.
         let cluster = inside::start(data.path(), &scope).await?;
-        let client = aro_kube_client::of_service(ClusterService::in_process(cluster, User::admin()));
+        let client = aro_kube::of_service(ClusterService::in_process(cluster, User::admin()));
         let kubeconfig = data.path().join("kubeconfig.yaml");
         Self::furnish("ours", client, kubeconfig, CLUSTER, scope, data, None).await
     }
