@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use aro_apply::{Engine, EngineOptions, Reports, Times, Work};
 use aro_crds::work::v1::{FieldValue, ManifestWorkStatus};
 use aro_fixtures::wait;
 use aro_runtime::{Phase, Scope, SystemClock};
+use aro_work_engine::{Engine, EngineOptions, Reports, Times, Work};
 use kube::Client;
 use parking_lot::Mutex;
 

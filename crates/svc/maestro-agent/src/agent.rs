@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use aro_apply::{Engine, Reports, Times};
 use aro_base::SharedClock;
 use aro_bundle::{Action, Event, IdRange, SequenceId, StatusResync, Subresource, Topics};
 use aro_crds::work::v1::ManifestWorkStatus;
 use aro_mqtt::{Delivery, Inbox};
 use aro_runtime::{Component, Seldom};
+use aro_work_engine::{Engine, Reports, Times};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::Notify;

@@ -7,10 +7,10 @@ mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use aro_apply::Times;
 use aro_base::Timestamp;
 use aro_bundle::{IdRange, KnownStatus, KnownVersion, SequenceId, StatusResync, status_hash};
 use aro_crds::work::v1::ManifestWorkStatus;
+use aro_work_engine::Times;
 
 use crate::record::{Record, Seen};
 use numbers::Numbers;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aro_apply::Work;
 use aro_base::Timestamp;
 use aro_bundle::ManifestBundle;
 use aro_crds::work::v1::ManifestWorkStatus;
+use aro_work_engine::Work;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use aro_apply::{ApplyMetrics, Engine, EngineOptions};
 use aro_base::{SharedClock, chain};
 use aro_bundle::Topics;
 use aro_mqtt::{Link, LinkPorts, Resolve};
@@ -13,6 +12,7 @@ use aro_runtime::{
     BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, Seldom, TaskKind,
 };
 use aro_store::SharedStore;
+use aro_work_engine::{ApplyMetrics, Engine, EngineOptions};
 use parking_lot::Mutex;
 use sha2::Digest as _;
 use tokio::sync::Notify;

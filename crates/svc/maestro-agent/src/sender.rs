@@ -150,7 +150,7 @@ async fn tell_versions(
     speaker: &Speaker,
     topic: &str,
 ) -> Result<(), Failed> {
-    let unclaimed = agent.engine.get().map(aro_apply::Engine::unclaimed).unwrap_or_default();
+    let unclaimed = agent.engine.get().map(aro_work_engine::Engine::unclaimed).unwrap_or_default();
     let versions = agent.book.lock().versions(unclaimed);
     let count = versions.len();
     let pages = spec_pages(versions, PAGE);

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_apply::Engine;
 use aro_crds::work::v1::ManifestWork;
 use aro_kube::informer::{Informer, ObjectKey};
 use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
+use aro_work_engine::Engine;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;

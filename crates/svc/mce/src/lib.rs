@@ -3,7 +3,7 @@
 //! What it is: ManifestWorks in the namespace `local-cluster` of the hub are applied to the cluster, and their status is
 //! written back. Hub and cluster are the same cluster here; the role gets a client for each and cannot tell.
 //!
-//! What it is not: it applies nothing itself. `aro_apply` does; this is where its works come from and where its reports go.
+//! What it is not: it applies nothing itself. `aro_work_engine` does; this is where its works come from and where its reports go.
 //!
 //! The flow: a watch keeps the ManifestWorks (`role`); for each one that changes, or of which the engine tells something,
 //! the agent makes a pass: the finalizer before the first effect, then the work to the engine, the status back, and the

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aro_apply::{Reports, Times};
 use aro_crds::work::v1::ManifestWorkStatus;
 use aro_reconcile::Queue;
+use aro_work_engine::{Reports, Times};
 use parking_lot::Mutex;
 
 /// The latest of each work: an older status that was not written yet is of no use to anybody.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use aro_apply::Work;
 use aro_crds::work::v1::{ManifestWork, ManifestWorkStatus};
+use aro_work_engine::Work;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

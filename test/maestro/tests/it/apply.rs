@@ -13,12 +13,12 @@ mod strategies;
 use std::sync::Arc;
 
 use anyhow::Result;
-use aro_apply::Work;
 use aro_crds::work::v1::{
     DeleteOption, DeletePropagationPolicy, FeedbackRule, FeedbackType, JsonPath, ManifestConfigOption,
     ResourceIdentifier, UpdateStrategy, UpdateStrategyType,
 };
 use aro_maestro_e2e::world::{World, on_ours, on_real};
+use aro_work_engine::Work;
 use serde_json::Value;
 
 /// A work of these manifests.

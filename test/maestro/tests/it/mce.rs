@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use aro_apply::Work;
 use aro_crds::work::v1::{
     FeedbackRule, FeedbackType, JsonPath, ManifestConfigOption, ManifestWork, ManifestWorkStatus,
     ResourceIdentifier,
@@ -13,6 +12,7 @@ use aro_maestro_e2e::agent::{Agent, value};
 use aro_maestro_e2e::world::{World, config_map, on_ours, on_real};
 use aro_mce::{Mce, MceConfig, McePorts};
 use aro_runtime::{Metrics, Phase, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind};
+use aro_work_engine::Work;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! Applying, and what is told of it.
 
 use anyhow::{Context as _, Result};
-use aro_apply::Work;
 use aro_crds::work::v1::AppliedManifestWork;
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is, value};
 use aro_maestro_e2e::world::{World, config_map};
+use aro_work_engine::Work;
 use kube::Api;
 use serde_json::json;
 

@@ -1,10 +1,10 @@
 //! The end of works.
 
 use anyhow::Result;
-use aro_apply::Work;
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is};
 use aro_maestro_e2e::world::{World, config_map};
+use aro_work_engine::Work;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 

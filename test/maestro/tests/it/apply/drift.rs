@@ -1,10 +1,10 @@
 //! What others do to applied objects.
 
 use anyhow::{Context as _, Result};
-use aro_apply::Work;
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is, value};
 use aro_maestro_e2e::world::{World, config_map};
+use aro_work_engine::Work;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 

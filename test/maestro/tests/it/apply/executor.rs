@@ -1,10 +1,10 @@
 //! Works applied on somebody's behalf.
 
 use anyhow::Result;
-use aro_apply::Work;
 use aro_crds::work::v1::{ExecutorSubject, ExecutorSubjectType, ManifestWorkExecutor, ServiceAccountSubject};
 use aro_maestro_e2e::agent::{Agent, is};
 use aro_maestro_e2e::world::{World, config_map, on_ours, on_real};
+use aro_work_engine::Work;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use aro_apply::{EngineOptions, Work};
 use aro_crds::work::v1::{ConditionRule, ConditionRuleType, ManifestConfigOption};
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is};
 use aro_maestro_e2e::spy::Spy;
 use aro_maestro_e2e::world::{World, config_map};
 use aro_runtime::SystemClock;
+use aro_work_engine::{EngineOptions, Work};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 

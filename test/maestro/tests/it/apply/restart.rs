@@ -1,10 +1,10 @@
 //! What a new process finds.
 
 use anyhow::{Context as _, Result};
-use aro_apply::Work;
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::Agent;
 use aro_maestro_e2e::world::{World, config_map};
+use aro_work_engine::Work;
 use serde_json::json;
 
 use super::{reporting, work};

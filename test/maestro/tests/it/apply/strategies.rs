@@ -1,7 +1,6 @@
 //! How objects are written.
 
 use anyhow::Result;
-use aro_apply::Work;
 use aro_crds::work::v1::{
     IgnoreField, IgnoreFieldCondition, ManifestConfigOption, ServerSideApplyConfig, UpdateStrategy,
     UpdateStrategyType,
@@ -9,6 +8,7 @@ use aro_crds::work::v1::{
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is, value};
 use aro_maestro_e2e::world::{World, config_map};
+use aro_work_engine::Work;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
