@@ -12,7 +12,7 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::ProvisioningState;
 use aro_arm::subscription::{State, Subscription};
 use aro_base::chain;
-use aro_documents::{CASCADE_TYPE, Cascade, ListOf, Write};
+use aro_rp_store::{CASCADE_TYPE, Cascade, ListOf, Write};
 use aro_runtime::{Phase, RunError, Scope, TaskKind};
 use aro_store::{Page, StoreError};
 use tokio::time::timeout;

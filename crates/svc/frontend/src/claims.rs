@@ -1,7 +1,7 @@
-//! Taking what only one resource may use. See [`aro_documents::Claim`] for the idea.
+//! Taking what only one resource may use. See [`aro_rp_store::Claim`] for the idea.
 
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_documents::{Claim, ClaimKind, Documents, Write};
+use aro_rp_store::{Claim, ClaimKind, Documents, Write};
 use aro_store::StoreError;
 
 /// Something a new resource wants to use.

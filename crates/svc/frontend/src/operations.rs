@@ -5,7 +5,7 @@ use aro_arm::hcp::NAMESPACE;
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::operation::{Operation, ProvisioningState, RESULTS, Request as Kind, STATUSES};
 use aro_base::Timestamp;
-use aro_documents::OutboxEntry;
+use aro_rp_store::OutboxEntry;
 use uuid::Uuid;
 
 use crate::answer::Answer;

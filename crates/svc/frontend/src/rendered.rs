@@ -60,7 +60,7 @@ impl Rendered {
 mod tests {
     use std::convert::Infallible;
 
-    use aro_documents::key_of;
+    use aro_rp_store::key_of;
     use aro_store::Raw;
 
     use super::*;

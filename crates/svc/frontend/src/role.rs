@@ -30,7 +30,7 @@ impl Role for Frontend {
 
     fn build(config: Checked<FrontendConfig>, ports: FrontendPorts) -> Result<Self, BuildError> {
         let shared = Arc::new(Shared {
-            documents: aro_documents::Documents::new(ports.store),
+            documents: aro_rp_store::Documents::new(ports.store),
             clock: ports.clock,
             location: config.location.clone(),
             max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),

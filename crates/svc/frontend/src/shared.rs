@@ -8,7 +8,7 @@ use aro_arm::hcp::version::ApiVersion;
 use aro_arm::subscription::Subscription;
 use aro_arm::{FieldError, FieldPath, ResourceId, SystemData};
 use aro_base::{SharedClock, Timestamp};
-use aro_documents::Documents;
+use aro_rp_store::Documents;
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;

@@ -38,25 +38,23 @@ async fn deleting_a_subscription_deletes_more_clusters_than_one_batch_holds() ->
     let path = format!("/subscriptions/{}?api-version=2.0", names.subscription);
     stack.arm().put(&path, &subscription_body("Deleted")).await?.expect(200)?;
     // A deleted subscription cannot look; the store tells.
-    let documents = aro_documents::Documents::new(stack.store()?);
+    let documents = aro_rp_store::Documents::new(stack.store()?);
     wait::until("every cluster and its children to be deleting", || async {
         let all =
-            aro_documents::ListOf::<Value>::in_subscription(&names.subscription, aro_arm::hcp::CLUSTER_TYPE);
-        let pools = aro_documents::ListOf::<Value>::in_subscription(
-            &names.subscription,
-            aro_arm::hcp::NODE_POOL_TYPE,
-        );
+            aro_rp_store::ListOf::<Value>::in_subscription(&names.subscription, aro_arm::hcp::CLUSTER_TYPE);
+        let pools =
+            aro_rp_store::ListOf::<Value>::in_subscription(&names.subscription, aro_arm::hcp::NODE_POOL_TYPE);
         let mut found = documents.all(&all).await?;
         anyhow::ensure!(found.len() == 60);
         found.extend(documents.all(&pools).await?);
-        let deleting = |stored: &aro_documents::Stored<Value>| {
+        let deleting = |stored: &aro_rp_store::Stored<Value>| {
             stored.value["serviceProviderProperties"]["provisioningState"] == "Deleting"
         };
         Ok(found.iter().all(deleting).then_some(()))
     })
     .await?;
     wait::until("the cascade to be finished", || async {
-        let cascades = aro_documents::ListOf::<Value>::everywhere(aro_documents::CASCADE_TYPE);
+        let cascades = aro_rp_store::ListOf::<Value>::everywhere(aro_rp_store::CASCADE_TYPE);
         Ok(documents.all(&cascades).await?.is_empty().then_some(()))
     })
     .await?;

@@ -5,7 +5,7 @@ use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::operation::{CredentialRequest, Request as Asked};
-use aro_documents::{Stored, Write};
+use aro_rp_store::{Stored, Write};
 use http::StatusCode;
 
 use super::delete::active_operations;

@@ -12,7 +12,7 @@ use aro_arm::hcp::node_pool::NodePool;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
 use aro_base::Timestamp;
-use aro_documents::{CASCADE_TYPE, Cascade, ListOf, OPERATION_TYPE, Stored, Write};
+use aro_rp_store::{CASCADE_TYPE, Cascade, ListOf, OPERATION_TYPE, Stored, Write};
 use aro_store::{Filter, MAX_BATCH, StoreError};
 use http::StatusCode;
 

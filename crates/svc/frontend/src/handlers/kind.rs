@@ -11,7 +11,7 @@ use aro_arm::hcp::service_provider::{
     ServiceProviderNodePool,
 };
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_documents::{ClaimKind, ListOf, Stored};
+use aro_rp_store::{ClaimKind, ListOf, Stored};
 use tokio::time::timeout;
 
 use crate::claims::Wanted;

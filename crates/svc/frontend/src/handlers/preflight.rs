@@ -10,7 +10,7 @@ use aro_arm::hcp::node_pool::NodePool;
 use aro_arm::hcp::resource::{Context, Resource};
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::{ArmError, Code, FieldError, ResourceId, SystemData};
-use aro_documents::Write;
+use aro_rp_store::Write;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
 use aro_arm::{FieldError, FieldPath, ResourceId, json};
 use aro_base::ETag;
-use aro_documents::{ListOf, Stored, Write, decode, operation_document_id};
+use aro_rp_store::{ListOf, Stored, Write, decode, operation_document_id};
 use aro_store::{StoreError, Written};
 use http::{Method, StatusCode};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use aro_arm::subscription::{State, Subscription, is_date};
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_documents::{CASCADE_TYPE, Cascade, SUBSCRIPTION_TYPE, Write};
+use aro_rp_store::{CASCADE_TYPE, Cascade, SUBSCRIPTION_TYPE, Write};
 use http::{Method, StatusCode};
 use serde_json::Value;
 
