@@ -138,7 +138,7 @@ mod tests {
         ("web", "crates/kit/web"),
         ("store", "crates/port/store"),
         ("sqlite", "crates/port/store/sqlite"),
-        ("frontend", "crates/svc/frontend"),
+        ("frontend", "crates/svc/service/frontend"),
         ("backend", "crates/svc/backend"),
         ("worker", "crates/svc/backend/worker"),
         ("app", "crates/app"),
