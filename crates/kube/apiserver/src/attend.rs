@@ -14,10 +14,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_control::ReconcileMetrics;
 use aro_kube::of_service;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kube_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
-use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
 use futures::FutureExt as _;
 use parking_lot::Mutex;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_control::ReconcileMetrics;
 use aro_kube_kubelet::Images;
-use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope,
     TaskKind,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_control::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
 use aro_kube::informer::ObjectKey;
-use aro_reconcile::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
 use aro_runtime::{Fault, Scope};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};

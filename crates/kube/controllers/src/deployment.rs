@@ -20,8 +20,8 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{Change, ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};

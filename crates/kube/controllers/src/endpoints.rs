@@ -14,8 +14,8 @@ mod plan;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};

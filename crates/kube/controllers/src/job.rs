@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SignedDuration;
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{Change, ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;

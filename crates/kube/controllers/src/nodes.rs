@@ -15,8 +15,8 @@ mod plan;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::coordination::v1::Lease;

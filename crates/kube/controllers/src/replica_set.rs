@@ -15,9 +15,9 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_kube_apimachinery::selector::LabelSelector;
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;

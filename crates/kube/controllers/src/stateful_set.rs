@@ -18,8 +18,8 @@ mod revisions;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{Change, ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_control::{Queue, ReconcileMetrics};
 use aro_kube::informer::{Informer, Kept, ObjectKey};
-use aro_reconcile::{Queue, ReconcileMetrics};
 use aro_runtime::Scope;
 use kube::Client;
 use parking_lot::Mutex;

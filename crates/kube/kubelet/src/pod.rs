@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
+use aro_control::{Outcome, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
-use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use kube::api::{Patch, PatchParams};

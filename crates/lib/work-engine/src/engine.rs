@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::chain;
+use aro_control::{Pace, Queue, drive};
 use aro_crds::work::v1::ManifestWorkStatus;
-use aro_reconcile::{Pace, Queue, drive};
 use aro_runtime::{Fault, Scope, TaskKind};
 use kube::Client;
 

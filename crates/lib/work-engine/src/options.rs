@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_reconcile::ReconcileMetrics;
+use aro_control::ReconcileMetrics;
 
 use crate::metrics::ApplyMetrics;
 

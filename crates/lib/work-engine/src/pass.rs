@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::Timestamp;
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_crds::work::v1::ManifestWorkStatus;
-use aro_reconcile::{Outcome, Queue, Reconcile};
 use aro_runtime::Fault;
 use kube::Client;
 use parking_lot::Mutex;

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::Queue;
 use aro_kube::informer::ObjectKey;
-use aro_reconcile::Queue;
 use aro_runtime::Scope;
 use kube::core::ApiResource;
 use kube::{Api, Client};

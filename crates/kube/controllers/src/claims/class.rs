@@ -1,7 +1,7 @@
 //! The storage class `local`: made once, if nobody has made one.
 
+use aro_control::{Outcome, Reconcile};
 use aro_kube::informer::ObjectKey;
-use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::PostParams;

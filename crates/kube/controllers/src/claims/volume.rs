@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aro_control::{Outcome, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
-use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
+use aro_control::{Outcome, Pace, Queue, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
-use aro_reconcile::{Outcome, Pace, Queue, Reconcile};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aro_base::Timestamp;
+use aro_control::Outcome;
 use aro_kube::informer::ObjectKey;
-use aro_reconcile::Outcome;
 use aro_runtime::{Fault, Scope, TaskKind};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;

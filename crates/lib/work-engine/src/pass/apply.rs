@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::chain;
+use aro_control::Outcome;
 use aro_crds::work::v1::{AppliedManifestResourceMeta, AppliedManifestWork};
 use aro_kube::informer::ObjectKey;
-use aro_reconcile::Outcome;
 use aro_runtime::Fault;
 use futures::StreamExt as _;
 use futures::stream;

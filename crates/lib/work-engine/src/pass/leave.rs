@@ -1,7 +1,7 @@
 //! The pass of a work that goes.
 
+use aro_control::Outcome;
 use aro_crds::work::v1::{AppliedManifestWork, ResourceIdentifier};
-use aro_reconcile::Outcome;
 use aro_runtime::Fault;
 
 use super::Passes;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_bundle::Topics;
+use aro_control::ReconcileMetrics;
 use aro_mqtt::{Link, LinkPorts, Resolve};
-use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, Seldom, TaskKind,
 };

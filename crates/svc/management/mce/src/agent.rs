@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Outcome, Reconcile};
 use aro_crds::work::v1::ManifestWork;
 use aro_kube::informer::{Informer, ObjectKey};
-use aro_reconcile::{Outcome, Reconcile};
 use aro_runtime::Fault;
 use aro_work_engine::Engine;
 use kube::api::{Patch, PatchParams};

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use aro_control::Queue;
 use aro_crds::work::v1::ManifestWorkStatus;
-use aro_reconcile::Queue;
 use aro_work_engine::{Reports, Times};
 use parking_lot::Mutex;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_control::{Pace, Queue, ReconcileMetrics, drive};
 use aro_crds::work::v1::ManifestWork;
 use aro_kube::informer::Informer;
-use aro_reconcile::{Pace, Queue, ReconcileMetrics, drive};
 use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope};
 use aro_work_engine::{ApplyMetrics, Engine, EngineOptions};
 use kube::runtime::watcher;

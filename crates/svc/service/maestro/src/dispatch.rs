@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use aro_base::{SharedClock, Timestamp, chain};
 use aro_bundle::{Event, Topics, mqtt};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_mqtt::{Link, PublishError};
-use aro_reconcile::{Outcome, Queue, Reconcile};
 use aro_runtime::Fault;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;

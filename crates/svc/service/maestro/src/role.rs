@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::chain;
+use aro_control::{Pace, ReconcileMetrics, drive};
 use aro_event_service::serve as event_service;
 use aro_mqtt::{Credentials, Link, LinkOptions, LinkPorts};
 use aro_pki::IdentityPaths;
-use aro_reconcile::{Pace, ReconcileMetrics, drive};
 use aro_runtime::{BuildError, Checked, Component, Fault, Phase, Role, RunError, Scope, TaskKind};
 use aro_store::Slice;
 use aro_web::{ServeOptions, serve, serve_after};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use aro_control::ReconcileMetrics;
 use aro_fixtures::wait;
 use aro_kube_apiserver::identity::user::User;
 use aro_kube_apiserver::{Attendance, ClusterService, Clusters, NoImages, Observer};
-use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Metrics, Scope, SystemClock};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use aro_control::ReconcileMetrics;
 use aro_fixtures::wait;
 use aro_kube::of_kubeconfig;
 use aro_kube_apiserver::ClusterService;
@@ -15,7 +16,6 @@ use aro_kube_apiserver::identity::user::User;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
 use aro_kube_e2e::inside::{self, CLUSTER};
 use aro_kube_e2e::real::{Real, binaries};
-use aro_reconcile::ReconcileMetrics;
 use aro_runtime::{Phase, Scope, SystemClock};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
