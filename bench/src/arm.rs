@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Names, cluster_body};
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 use aro_store::testing::postgres::TestPostgres;
 use clap::Args;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use aro_app::{App, AppConfig, DataDir, RoleName, StartOptions};
+use aro_harness::{Process, StoreChoice};
 use aro_kube_e2e::client::Client;
 use aro_kube_e2e::real::{Real, binaries};
-use aro_stack::{Process, StoreChoice};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;

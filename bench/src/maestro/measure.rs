@@ -293,7 +293,7 @@ impl Bench {
 }
 
 /// How many works the agents know together, and whether they have told that many and nothing waits.
-async fn works(agents: &[aro_stack::Process], told: usize) -> Result<(usize, bool)> {
+async fn works(agents: &[aro_harness::Process], told: usize) -> Result<(usize, bool)> {
     let (mut known, mut sent, mut waiting) = (0, 0, 0);
     for agent in agents {
         let admin = agent.addr("admin").context("the admin listener")?;

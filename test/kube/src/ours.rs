@@ -1,7 +1,7 @@
 //! Our side: the real binary as a child.
 
 use anyhow::{Context, Result};
-use aro_stack::Process;
+use aro_harness::Process;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;

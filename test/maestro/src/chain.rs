@@ -13,7 +13,7 @@ pub mod storm;
 
 use anyhow::{Context, Result};
 use aro_fixtures::{Reply, TestClient, free_port, wait};
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 use serde_json::Value;
 
 pub use broker::{Broker, BrokerKind};

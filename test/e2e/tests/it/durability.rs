@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 use aro_fixtures::{Names, cluster_body, wait};
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 use aro_store::testing::postgres::TestPostgres;
 
 use crate::support::{GA, at};

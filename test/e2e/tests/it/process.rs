@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use aro_fixtures::Names;
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 
 use crate::support::{GA, at, put_cluster};
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Exchange, Names, TestClient, cluster_body, external_auth_body, node_pool_body};
-use aro_stack::Stack;
+use aro_harness::Stack;
 use serde_json::{Value, json};
 use tokio::process::Command;
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Names, cluster_body, external_auth_body, node_pool_body};
-use aro_stack::Stack;
+use aro_harness::Stack;
 use serde_json::json;
 use tokio::process::Command;
 

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
-use aro_stack::Stack;
+use aro_harness::Stack;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Names, cluster_body};
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 use serde_json::json;
 
 use crate::support::at;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Names, Reply, TestClient, cluster_body, node_pool_body};
-use aro_stack::Stack;
+use aro_harness::Stack;
 
 pub const GA: ApiVersion = ApiVersion::V2026_10_01;
 

@@ -10,7 +10,7 @@ use aro_crds::work::v1::{
     ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
 };
 use aro_fixtures::wait;
-use aro_stack::{Build, aro_binary};
+use aro_harness::{Build, aro_binary};
 use http::Request;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionCondition,

@@ -18,7 +18,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use aro_arm::hcp::version::ApiVersion;
 use aro_fixtures::{Names, TestClient, cluster_body, wait};
-use aro_stack::Process;
+use aro_harness::Process;
 use tokio::process::Child;
 
 use crate::support::{Kubectl, kubeconfig, kubectls, whole_region};

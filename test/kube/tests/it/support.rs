@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_fixtures::wait;
-use aro_stack::{Process, StoreChoice};
+use aro_harness::{Process, StoreChoice};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_fixtures::wait;
+use aro_harness::Stack;
 use aro_kube_apiserver::identity::user::User;
 use aro_kube_apiserver::{Cluster, ClusterService, Clusters};
-use aro_stack::Stack;
 use futures::{AsyncBufReadExt as _, StreamExt as _, stream};
 use http::Request;
 use kube::Client;

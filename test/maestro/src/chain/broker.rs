@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use aro_fixtures::{Mosquitto, free_port};
-use aro_stack::Process;
+use aro_harness::Process;
 
 use crate::pki::{Pki, text};
 

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::{TestClient, wait};
+use aro_harness::{Process, StoreChoice};
 use aro_maestro_e2e::chain::Source;
 use aro_maestro_e2e::pki::Pki;
-use aro_stack::{Process, StoreChoice};
 use serde_json::{Value, json};
 
 /// A ManifestWork for `local-cluster` whose own manifests belong to the work agent there.

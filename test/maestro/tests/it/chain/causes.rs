@@ -159,7 +159,7 @@ async fn agents_are_asked_for_statuses_by_the_consumers_name_and_with_the_hashes
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_confirmed_is_found_published_again_and_raises_the_alarm() -> Result<()> {
     let settings = [("maestro.undelivered_alarm", "1s")];
-    let store = aro_stack::StoreChoice::Embedded;
+    let store = aro_harness::StoreChoice::Embedded;
     let Some(chain) = Chain::with(BrokerKind::Ours, store, &["c1"], &settings).await? else { return Ok(()) };
     // Hears like an agent, and loses what it hears.
     let deaf = Ear::of_consumer(&chain.pki, "c1", &chain.broker.address().to_string()).await?;

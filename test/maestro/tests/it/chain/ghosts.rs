@@ -4,8 +4,8 @@
 use anyhow::{Result, ensure};
 use aro_bundle::{Action, BundleStatus, Event};
 use aro_fixtures::wait;
+use aro_harness::Process;
 use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, Ear, config_map, spec};
-use aro_stack::Process;
 
 const NAMESPACE: &str = "default";
 

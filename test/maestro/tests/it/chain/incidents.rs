@@ -4,10 +4,10 @@ use anyhow::{Context, Result, bail, ensure};
 use aro_bundle::Action;
 use aro_event_service::ClientError;
 use aro_fixtures::wait;
+use aro_harness::StoreChoice;
 use aro_maestro_e2e::chain::{
     BrokerKind, Chain, Cluster, Progress, Storm, config_map, feedback, metric, spec,
 };
-use aro_stack::StoreChoice;
 use aro_store::testing::postgres::TestPostgres;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Processes that are killed in the middle of a storm.
 
 use anyhow::{Result, ensure};
+use aro_harness::StoreChoice;
 use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, Progress, Storm, config_map, spec};
-use aro_stack::StoreChoice;
 use aro_store::testing::postgres::TestPostgres;
 
 const WISHES: usize = 200;

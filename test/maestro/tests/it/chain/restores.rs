@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use aro_fixtures::wait;
+use aro_harness::Process;
 use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, feedback, metric, spec};
-use aro_stack::Process;
 use kube::api::DeleteParams;
 use serde_json::json;
 use tempfile::TempDir;

@@ -7,8 +7,8 @@ use aro_bundle::{
     Action, Event, EventType, IdRange, KnownVersion, MAX_PACKET, SpecResync, StatusResync, mqtt, spec_pages,
 };
 use aro_fixtures::wait;
+use aro_harness::StoreChoice;
 use aro_maestro_e2e::chain::{BrokerKind, Chain, Ear, config_map, spec};
-use aro_stack::StoreChoice;
 
 /// The test is the agent: it knows thousands of bundles that nobody wants any more, and some that are wanted.
 #[tokio::test(flavor = "multi_thread")]
