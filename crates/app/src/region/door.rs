@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_kube::node::{NodeApi, Pipe, PodIdentity};
 use aro_kube_apiserver::Cluster;
+use aro_kube_node_api::{NodeApi, Pipe, PodIdentity};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;

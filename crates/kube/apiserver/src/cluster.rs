@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use aro_base::{SharedClock, Timestamp};
-use aro_kube::node::NodeDirectory;
 use aro_kube_apimachinery::GroupResource;
+use aro_kube_node_api::NodeDirectory;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::OnceCell;

@@ -20,9 +20,9 @@ mod tunnel;
 
 use std::sync::Arc;
 
-use aro_kube::node::{NodeApi, NodeError, PodIdentity};
 use aro_kube_apimachinery::meta;
 use aro_kube_apimachinery::status::{Details, Status};
+use aro_kube_node_api::{NodeApi, NodeError, PodIdentity};
 use serde_json::Value;
 
 pub use logs::logs;

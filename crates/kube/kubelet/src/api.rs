@@ -2,7 +2,7 @@
 
 use aro_base::Timestamp;
 use aro_kube::informer::ObjectKey;
-use aro_kube::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
+use aro_kube_node_api::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;

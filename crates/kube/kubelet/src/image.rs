@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aro_kube::node::PodIdentity;
+use aro_kube_node_api::PodIdentity;
 use aro_runtime::{Fault, Readiness, Scope};
 use futures::future::BoxFuture;
 

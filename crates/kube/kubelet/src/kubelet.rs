@@ -10,7 +10,7 @@ use aro_base::{SharedClock, SignedDuration};
 use aro_control::{Pace, Queue, ReconcileMetrics, drive};
 use aro_kube::events::Recorder;
 use aro_kube::informer::{Informer, ObjectKey, key_of};
-use aro_kube::node::NodeDirectory;
+use aro_kube_node_api::NodeDirectory;
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher;

@@ -8,7 +8,7 @@
 //! What it is not: it makes no network and no isolation. Whoever gives it an image vouches for what that image does.
 //!
 //! The flow: a pass looks at one pod and what is known of its containers (`pod`), starts, ends or steps them, and
-//! writes the pod's status if that changed. Logs and connections are asked for through [`NodeApi`](aro_kube::node::NodeApi).
+//! writes the pod's status if that changed. Logs and connections are asked for through [`NodeApi`](aro_kube_node_api::NodeApi).
 //!
 //! Invariants:
 //! * A simulated pod costs a few hundred bytes and no task, and survives a restart of the process as it is.

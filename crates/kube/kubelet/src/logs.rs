@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aro_base::{SharedClock, Timestamp};
-use aro_kube::node::LogOptions;
+use aro_kube_node_api::LogOptions;
 use aro_runtime::telemetry::capture::LogSink;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};

@@ -3,8 +3,7 @@
 //! A cluster is reached by kubeconfig (a real one, or one of ours over its socket) or as a service in this process.
 //! Either way controllers get a `kube::Client`, and nothing tells them which.
 //!
-//! [`informer`] keeps one shared copy of a resource's objects for all controllers of a process; [`node`] is what an API
-//! server asks of its nodes.
+//! [`informer`] keeps one shared copy of a resource's objects for all controllers of a process.
 //!
 //! What it is not: a place for decisions about objects.
 
@@ -12,7 +11,6 @@ mod class;
 mod clusters;
 pub mod events;
 pub mod informer;
-pub mod node;
 
 pub use class::class_of;
 pub use clusters::{ClientError, KubeClients, of_kubeconfig, of_service, of_surroundings};

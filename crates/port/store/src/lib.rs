@@ -4,7 +4,7 @@
 //! *partition*; a write is a batch of one partition, at most [`MAX_BATCH`] operations, all or nothing;
 //! every document carries an etag and no unconditional write exists; a change feed per container delivers the
 //! latest version of every changed document. Adapters (`aro-store-sqlite`, `aro-store-postgres`) must
-//! not offer more, and the `conformance` suite (feature `testing`) holds them to it.
+//! not offer more, and the suite in `conformance/` (`aro-store-conformance`) holds them to it.
 //!
 //! What it is not: a query engine. Queries are by type, by id prefix and by equality on named members, and for APIs with
 //! a search language by a [`Condition`]; work across partitions is a reconciler's, never a transaction's.
@@ -21,8 +21,6 @@ pub mod adapter;
 mod batch;
 mod collection;
 mod condition;
-#[cfg(any(test, feature = "testing"))]
-pub mod conformance;
 mod document;
 mod error;
 #[cfg(any(test, feature = "testing"))]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use aro_kube::node::{NodeApi, PodIdentity};
+use aro_kube_node_api::{NodeApi, PodIdentity};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};

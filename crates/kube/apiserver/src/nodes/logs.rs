@@ -1,9 +1,9 @@
 //! `GET pods/x/log`
 
 use aro_base::{SignedDuration, Timestamp};
-use aro_kube::node::LogOptions;
 use aro_kube_apimachinery::GroupKind;
 use aro_kube_apimachinery::status::{FieldError, Status, go_quote};
+use aro_kube_node_api::LogOptions;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderValue, Response, StatusCode};

@@ -1,6 +1,6 @@
 use anyhow::Result;
 use aro_fixtures::wait;
-use aro_kube::node::{LogOptions, NodeError};
+use aro_kube_node_api::{LogOptions, NodeError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::server::{Kubectl, Server, kubectls};

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use aro_fixtures::wait;
-use aro_kube::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use aro_kube_apiserver::kubeconfig::{Entry, render};
 use aro_kube_apiserver::tls::ByServerName;
 use aro_kube_apiserver::{Cluster, Clusters, Observer};
+use aro_kube_node_api::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use aro_runtime::{Listener, Metrics, Scope, SystemClock};
 use aro_web::{ServeOptions, serve_after};
 use async_trait::async_trait;

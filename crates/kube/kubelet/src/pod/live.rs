@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{Timestamp, chain};
-use aro_kube::node::PodIdentity;
+use aro_kube_node_api::PodIdentity;
 use aro_runtime::telemetry::capture::{self, LogSink};
 use aro_runtime::{Fault, Scope, TaskKind};
 use k8s_openapi::api::core::v1::{Container, Pod};

@@ -67,7 +67,7 @@ fn joined(mut any: Vec<Vec<Expr>>) -> Expr {
 mod tests {
     use super::*;
     use aro_store::Path;
-    use aro_store::conformance::holds_text;
+    use aro_store_conformance::holds_text;
     use proptest::prelude::*;
 
     fn row() -> String {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use aro_kube::node::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
+use aro_kube_node_api::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use async_trait::async_trait;
 use futures::channel::mpsc as pipe;
 use futures::stream::BoxStream;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aro_base::{ManualClock, Timestamp};
 use aro_store::SharedStore;
-use aro_store::conformance::{Fixture, RETENTION};
+use aro_store_conformance::{Fixture, RETENTION};
 use aro_store_postgres::{PostgresOptions, PostgresStore};
 use async_trait::async_trait;
 
@@ -55,4 +55,4 @@ impl Fixture for PostgresFixture {
     }
 }
 
-aro_store::conformance_suite!(PostgresFixture);
+aro_store_conformance::suite!(PostgresFixture);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aro_base::{ManualClock, Timestamp};
 use aro_store::SharedStore;
-use aro_store::conformance::{Fixture, RETENTION};
+use aro_store_conformance::{Fixture, RETENTION};
 use aro_store_sqlite::{SqliteOptions, SqliteStore};
 use async_trait::async_trait;
 
@@ -60,4 +60,4 @@ impl Fixture for SqliteFixture {
     }
 }
 
-aro_store::conformance_suite!(SqliteFixture);
+aro_store_conformance::suite!(SqliteFixture);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_store::conformance::Fixture as _;
 use aro_store::{
     Batch, Container, DocId, DocKey, DocumentStore as _, NewDocument, Op, PartitionKey, Raw, StoreError,
 };
+use aro_store_conformance::Fixture as _;
 use aro_store_sqlite::{OpenError, SqliteOptions, SqliteStore};
 use tokio::task::JoinSet;
 

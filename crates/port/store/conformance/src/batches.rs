@@ -1,7 +1,7 @@
 //! Batches: all or nothing, and their limits.
 
 use super::{Fixture, batch, conflict, create, delete, doc, get, ids, part, write};
-use crate::{BatchError, DocId, MAX_BATCH, MAX_DOCUMENT_BYTES, Op, Query, Raw, StoreError};
+use aro_store::{BatchError, DocId, MAX_BATCH, MAX_DOCUMENT_BYTES, Op, Query, Raw, StoreError};
 
 /// The order of operations does not matter for atomicity.
 pub async fn a_batch_with_a_failing_last_operation_leaves_nothing<F: Fixture>(fixture: &mut F) {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::{Fixture, THINGS, batch, conflict, create, doc, get, key, part, write};
-use crate::fault::{Call, Fault, FaultStore, Rates};
-use crate::{Change, Collection, CollectionError, DocId, Follower, Names, Op, Page, Query, StoreError};
+use aro_store::fault::{Call, Fault, FaultStore, Rates};
+use aro_store::{Change, Collection, CollectionError, DocId, Follower, Names, Op, Page, Query, StoreError};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counter {

@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::{Fixture, THINGS, doc_with, drain, get, ids, part};
-use crate::{Batch, Change, DocId, NewDocument, Op, Query, StoreError};
+use aro_store::{Batch, Change, DocId, NewDocument, Op, Query, StoreError};
 
 /// One step of a history, in terms that can be generated without knowing the state.
 #[derive(Debug, Clone)]

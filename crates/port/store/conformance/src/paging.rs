@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Fixture, THINGS, create, delete, doc, ids, part, write};
-use crate::{Filter, NewDocument, Op, Page, PageToken, Query, SharedStore, StoreError};
+use aro_store::{Filter, NewDocument, Op, Page, PageToken, Query, SharedStore, StoreError};
 
 async fn fill(store: &SharedStore, partition: &str, count: usize) {
     for n in 0..count {

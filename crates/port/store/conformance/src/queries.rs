@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Fixture, THINGS, create, doc_with, drain_until, ids, part, write};
-use crate::{Container, DocId, DocKey, Filter, NewDocument, Op, Query, SharedStore};
+use aro_store::{Container, DocId, DocKey, Filter, NewDocument, Op, Query, SharedStore};
 
 async fn named(store: &SharedStore, partition: &str, id: &str, resource_type: &str, resource_id: &str) {
     let new = NewDocument {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aro_base::Clock as _;
 
 use super::{Fixture, THINGS, conflict, create, doc, drain, get, ids, part, write};
-use crate::{DocId, NewDocument, Op, Query, SharedStore, Written};
+use aro_store::{DocId, NewDocument, Op, Query, SharedStore, Written};
 
 async fn create_for(store: &SharedStore, id: &str, seconds: u64) -> Written {
     let new = NewDocument { ttl: Some(Duration::from_secs(seconds)), ..doc(id) };

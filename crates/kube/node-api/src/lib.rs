@@ -1,7 +1,10 @@
-//! What an API server asks of a node: the logs of containers, and connections to their ports.
+//! The protocol between an API server and a kubelet: container logs, and connections to the ports of a pod.
 //!
-//! On a real node this is the kubelet's port 10250. Nodes whose kubelet lives in the API server's process are asked
-//! directly; the contract is the same.
+//! A real node serves it on the kubelet's port 10250. A kubelet in the API server's process implements [`NodeApi`] and
+//! registers itself in the cluster's [`NodeDirectory`]; the contract is the same.
+//!
+//! What it is not: the API of Node objects. Those are ordinary resources of the API server.
+#![warn(missing_docs)]
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! The suite every adapter must pass, and with it the precise meaning of the contract.
 //!
-//! An adapter implements [`Fixture`] and writes `aro_store::conformance_suite!(MyFixture);` in its
+//! An adapter implements [`Fixture`] and writes `aro_store_conformance::suite!(MyFixture);` in its
 //! `tests/it/main.rs`. Each test is a function of a fresh fixture; a test added here (and to the list in the
 //! macro, which a test of this crate enforces) runs against every adapter.
 #![allow(clippy::unwrap_used, reason = "a test suite: a panic with a line number is what we want")]
@@ -24,7 +24,7 @@ use std::time::Duration;
 use aro_base::{ETag, ManualClock};
 use async_trait::async_trait;
 
-use crate::{
+use aro_store::{
     Batch, Change, Container, Cursor, DocId, DocKey, Document, NewDocument, Op, Page, PartitionKey, Query,
     Raw, SharedStore, StoreError, Written,
 };
@@ -49,9 +49,9 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
 /// Instantiates the whole suite for a [`Fixture`].
 #[macro_export]
-macro_rules! conformance_suite {
+macro_rules! suite {
     ($fixture:ty) => {
-        $crate::conformance_suite! { @each $fixture =>
+        $crate::suite! { @each $fixture =>
             batches: a_batch_with_a_failing_last_operation_leaves_nothing,
             batches: a_batch_of_a_hundred_is_taken_and_one_more_is_refused,
             batches: an_empty_batch_is_refused,
@@ -135,16 +135,16 @@ macro_rules! conformance_suite {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                let mut fixture = <$fixture as $crate::conformance::Fixture>::start().await;
-                $crate::conformance::$module::$test(&mut fixture).await;
+                let mut fixture = <$fixture as $crate::Fixture>::start().await;
+                $crate::$module::$test(&mut fixture).await;
             }
         )*
     };
 }
 
 /// Whether a body meets a condition, by the reference; for tests of search languages.
-pub fn holds_text(condition: &crate::Condition, body: &str) -> bool {
-    crate::adapter::holds(condition, &Raw::stored(body))
+pub fn holds_text(condition: &aro_store::Condition, body: &str) -> bool {
+    aro_store::adapter::holds(condition, &Raw::stored(body))
 }
 
 /// The container most tests use.
@@ -269,20 +269,20 @@ pub(crate) fn text_of(change: &Change) -> String {
 mod tests {
     #[test]
     fn every_test_of_the_suite_is_in_the_macro() {
-        let macro_text = include_str!("conformance.rs");
+        let macro_text = include_str!("lib.rs");
         let sources = [
-            ("batches", include_str!("conformance/batches.rs")),
-            ("concurrency", include_str!("conformance/concurrency.rs")),
-            ("conditions", include_str!("conformance/conditions.rs")),
-            ("durability", include_str!("conformance/durability.rs")),
-            ("expiry", include_str!("conformance/expiry.rs")),
-            ("feed", include_str!("conformance/feed.rs")),
-            ("helpers", include_str!("conformance/helpers.rs")),
-            ("model", include_str!("conformance/model.rs")),
-            ("paging", include_str!("conformance/paging.rs")),
-            ("purge", include_str!("conformance/purge.rs")),
-            ("queries", include_str!("conformance/queries.rs")),
-            ("writes", include_str!("conformance/writes.rs")),
+            ("batches", include_str!("batches.rs")),
+            ("concurrency", include_str!("concurrency.rs")),
+            ("conditions", include_str!("conditions.rs")),
+            ("durability", include_str!("durability.rs")),
+            ("expiry", include_str!("expiry.rs")),
+            ("feed", include_str!("feed.rs")),
+            ("helpers", include_str!("helpers.rs")),
+            ("model", include_str!("model.rs")),
+            ("paging", include_str!("paging.rs")),
+            ("purge", include_str!("purge.rs")),
+            ("queries", include_str!("queries.rs")),
+            ("writes", include_str!("writes.rs")),
         ];
         for (module, source) in sources {
             let declared = source.lines().filter_map(|line| line.strip_prefix("pub async fn "));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Fixture, RETENTION, THINGS, create, delete, drain, drain_until, text_of};
-use crate::StoreError;
+use aro_store::StoreError;
 
 fn pass<F: Fixture>(fixture: &F, time: Duration) {
     fixture.clock().advance(time.try_into().unwrap());
@@ -85,7 +85,7 @@ pub async fn a_consumer_on_its_way_from_the_beginning_is_not_thrown_out_by_old_d
     let (rest, _) = drain(&store, Some(first.next.clone()), 10).await;
     assert_eq!(rest.iter().map(text_of).collect::<Vec<_>>(), ["+p/d2", "+p/d3", "+p/marker"]);
     let d3 = rest.into_iter().find_map(|change| match change {
-        crate::Change::Upsert(document) if document.key.id.as_str() == "d3" => Some(document),
+        aro_store::Change::Upsert(document) if document.key.id.as_str() == "d3" => Some(document),
         _ => None,
     });
     delete(&store, "p", "d3", d3.unwrap().etag).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::{Fixture, THINGS, create, delete, doc, drain, drain_until, get, key, part, text_of, write};
-use crate::{Batch, Change, Container, Cursor, Op, Page, Query, SharedStore, StoreError};
+use aro_store::{Batch, Change, Container, Cursor, Op, Page, Query, SharedStore, StoreError};
 
 fn texts(changes: &[Change]) -> Vec<String> {
     changes.iter().map(text_of).collect()

@@ -3,7 +3,7 @@
 use aro_base::ETag;
 
 use super::{Fixture, conflict, create, delete, doc, doc_with, get, key, part, write};
-use crate::{Batch, Container, DocId, DocKey, NewDocument, Op, Raw};
+use aro_store::{Batch, Container, DocId, DocKey, NewDocument, Op, Raw};
 
 /// All that was written comes back, in the caller's spelling.
 pub async fn a_created_document_reads_back_as_written<F: Fixture>(fixture: &mut F) {

@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use super::{Fixture, THINGS, doc_with, ids, part, write};
-use crate::adapter::{compare_keys, holds, sort_keys};
-use crate::{
+use aro_store::adapter::{compare_keys, holds, sort_keys};
+use aro_store::{
     Condition, Expr, Literal, NewDocument, Op, Order, Path, Query, Raw, Relation, SharedStore, Slice,
 };
 

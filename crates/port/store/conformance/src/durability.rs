@@ -1,7 +1,7 @@
 //! What a restart must not change.
 
 use super::{Fixture, THINGS, conflict, create, delete, doc, get, ids, part, write};
-use crate::{Op, Query};
+use aro_store::{Op, Query};
 
 /// Everything acknowledged is there.
 pub async fn documents_survive_a_restart<F: Fixture>(fixture: &mut F) {

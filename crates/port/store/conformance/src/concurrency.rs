@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{Fixture, THINGS, batch, create, doc, doc_with, drain, get, write};
-use crate::{Change, Op, StoreError};
+use aro_store::{Change, Op, StoreError};
 
 /// Sixteen tasks, fifty increments each, one counter.
 pub async fn concurrent_increments_are_all_counted<F: Fixture>(fixture: &mut F) {
@@ -81,9 +81,9 @@ pub async fn a_reader_never_sees_half_a_batch<F: Fixture>(fixture: &mut F) {
             }
         });
     }
-    let query = crate::Query::partition(THINGS, super::part("p"));
+    let query = aro_store::Query::partition(THINGS, super::part("p"));
     while tasks.try_join_next().is_none() {
-        let got = store.query(&query, crate::Page::first(10)).await.unwrap().items;
+        let got = store.query(&query, aro_store::Page::first(10)).await.unwrap().items;
         assert_eq!(got[0].body.get(), got[1].body.get());
     }
 }
