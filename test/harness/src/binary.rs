@@ -37,9 +37,21 @@ fn compile(flags: &[&str]) -> Result<PathBuf, String> {
     run_cargo(flags).map_err(|error| format!("{error:#}"))
 }
 
+/// Removes the variables that describe the package of the outer cargo: build scripts watch those variables, and would run again, and
+/// with them half of the workspace would be compiled again.
+#[allow(clippy::disallowed_methods, reason = "the variables of the process are what must not be inherited")]
+fn clean(mut cargo: Command) -> Command {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
+}
+
 fn run_cargo(flags: &[&str]) -> Result<PathBuf> {
-    let cargo = option_env!("CARGO").unwrap_or("cargo");
-    let output = Command::new(cargo)
+    let output = clean(Command::new(option_env!("CARGO").unwrap_or("cargo")))
         .args(["build", "--quiet", "--package", "aro", "--message-format", "json-render-diagnostics"])
         .args(flags)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
