@@ -7,7 +7,7 @@
 //! versions, the parent, siblings) is handed to [`admission`].
 //!
 //! The flow of a write ([`resource::Resource::create`], `replace`, `patch`):
-//! body → [`schema`] reads it by a table of members (types, nulls, defaults, carried-over values, limits) →
+//! body → [`schema`](crate::schema) reads it by a table of members (types, nulls, defaults, carried-over values, limits) →
 //! typed structs → mutation (experimental settings) → rules across members → comparison with the stored object.
 //! The flow of a read is one pass: typed structs → JSON → members the api-version does not know are dropped.
 //!
@@ -17,10 +17,10 @@
 pub mod admission;
 pub mod cluster;
 pub mod external_auth;
+pub mod members;
 pub mod node_pool;
 pub mod openshift_version;
 pub mod resource;
-pub mod schema;
 pub mod service_provider;
 pub mod version;
 

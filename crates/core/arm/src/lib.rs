@@ -15,6 +15,7 @@ pub mod id;
 pub mod json;
 pub mod merge;
 pub mod operation;
+pub mod schema;
 pub mod subscription;
 pub mod system_data;
 

@@ -13,11 +13,12 @@ use serde_json::{Map, Value};
 pub use model::*;
 pub(super) use validate::check_channel_group;
 
+use super::members::{Body, Projection};
 use super::resource::{CREATE_TIMEOUT_SECONDS, Context, Identity, Resource, ServiceProperties, Status, Tags};
 use super::resource::{render, write};
-use super::schema::{project::Projection, read};
 use super::version::ApiVersion;
 use crate::field::Problem;
+use crate::schema::read;
 use crate::{FieldError, FieldPath, ResourceId, SystemData};
 
 /// A cluster as stored.
@@ -43,45 +44,6 @@ pub struct Cluster {
 static PROJECTION: LazyLock<Projection> = LazyLock::new(|| Projection::new(&schema::BODY));
 
 impl Cluster {
-    /// From a body to a checked object: a new one, or the successor of a stored one.
-    fn written(
-        old: Option<&Self>,
-        version: ApiVersion,
-        body: &Value,
-        cx: &Context<'_>,
-    ) -> Result<Self, Vec<FieldError>> {
-        let before = old.map(Self::canonical);
-        let (mut canonical, mut problems) = read::read(&schema::BODY, version, body, before.as_ref())?;
-        let new_name = old.is_none().then_some(&write::CLUSTER_NAME);
-        write::check_name(&canonical, cx, new_name, &mut problems);
-        if old.is_none() && cx.identity_url.is_none() && !cx.preflight {
-            let why = Problem::Required(Some("the X-Ms-Identity-Url header must be sent".to_owned()));
-            problems.push(FieldError::new(&FieldPath::new("identity"), why));
-        }
-
-        let sent_identity = write::typed(&mut canonical, "identity")?;
-        let identity = write::adopt_identity(sent_identity, old.and_then(|old| old.identity.as_ref()));
-        let tags = write::typed::<Option<Tags>>(&mut canonical, "tags")?.unwrap_or_default();
-        let properties = write::typed(&mut canonical, "properties")?;
-        let mut cluster = match old {
-            Some(old) => Self {
-                tags,
-                identity,
-                properties,
-                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
-                ..old.clone()
-            },
-            None => Self::new(tags, identity, properties, cx),
-        };
-        experimental::apply(&mut cluster, old, cx, &mut problems);
-        validate::check(&cluster, old, version, cx, &mut problems);
-        if let Some(before) = &before {
-            write::check_immutable(&schema::BODY, version, before, &cluster.canonical(), &mut problems);
-        }
-        problems.finish(&schema::BODY, version)?;
-        Ok(cluster)
-    }
-
     fn new(
         tags: Tags,
         identity: Option<Identity>,
@@ -127,18 +89,44 @@ fn managed_resource_group(cx: &Context<'_>) -> String {
 
 impl Resource for Cluster {
     const TYPE: &'static str = super::CLUSTER_TYPE;
+    const BODY: &'static Body = &schema::BODY;
 
-    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(None, version, body, cx)
-    }
+    fn from_body(
+        old: Option<&Self>,
+        version: ApiVersion,
+        body: &Value,
+        cx: &Context<'_>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let before = old.map(Self::canonical);
+        let (mut canonical, mut problems) = read::read(Self::BODY, version, body, before.as_ref())?;
+        let new_name = old.is_none().then_some(&write::CLUSTER_NAME);
+        write::check_name(&canonical, cx, new_name, &mut problems);
+        if old.is_none() && cx.identity_url.is_none() && !cx.preflight {
+            let why = Problem::Required(Some("the X-Ms-Identity-Url header must be sent".to_owned()));
+            problems.push(FieldError::new(&FieldPath::new("identity"), why));
+        }
 
-    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(Some(self), version, body, cx)
-    }
-
-    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        let body = write::patched(&schema::BODY, version, self.render(version), patch)?;
-        self.replace(version, &body, cx)
+        let sent_identity = write::typed(&mut canonical, "identity")?;
+        let identity = write::adopt_identity(sent_identity, old.and_then(|old| old.identity.as_ref()));
+        let tags = write::typed::<Option<Tags>>(&mut canonical, "tags")?.unwrap_or_default();
+        let properties = write::typed(&mut canonical, "properties")?;
+        let mut cluster = match old {
+            Some(old) => Self {
+                tags,
+                identity,
+                properties,
+                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
+                ..old.clone()
+            },
+            None => Self::new(tags, identity, properties, cx),
+        };
+        experimental::apply(&mut cluster, old, cx, &mut problems);
+        validate::check(&cluster, old, version, cx, &mut problems);
+        if let Some(before) = &before {
+            write::check_immutable(Self::BODY, version, before, &cluster.canonical(), &mut problems);
+        }
+        problems.finish(Self::BODY, version)?;
+        Ok(cluster)
     }
 
     fn render(&self, version: ApiVersion) -> Value {
@@ -167,14 +155,6 @@ impl Resource for Cluster {
 
     fn id(&self) -> &ResourceId {
         &self.id
-    }
-
-    fn tags(&self) -> Option<&Tags> {
-        Some(&self.tags)
-    }
-
-    fn system_data(&self) -> &SystemData {
-        &self.system_data
     }
 
     fn service(&self) -> &ServiceProperties {

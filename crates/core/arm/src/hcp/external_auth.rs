@@ -11,12 +11,11 @@ use serde_json::{Map, Value};
 
 pub use model::*;
 
-use super::resource::{
-    CREATE_TIMEOUT_SECONDS, Condition, Context, Resource, ServiceProperties, Status, Tags,
-};
+use super::members::{Body, Projection};
+use super::resource::{CREATE_TIMEOUT_SECONDS, Condition, Context, Resource, ServiceProperties, Status};
 use super::resource::{render, write};
-use super::schema::{project::Projection, read};
 use super::version::ApiVersion;
+use crate::schema::read;
 use crate::{FieldError, ResourceId, SystemData};
 
 /// An external auth as stored.
@@ -36,35 +35,6 @@ pub struct ExternalAuth {
 static PROJECTION: LazyLock<Projection> = LazyLock::new(|| Projection::new(&schema::BODY));
 
 impl ExternalAuth {
-    /// From a body to a checked object: a new one, or the successor of a stored one.
-    fn written(
-        old: Option<&Self>,
-        version: ApiVersion,
-        body: &Value,
-        cx: &Context<'_>,
-    ) -> Result<Self, Vec<FieldError>> {
-        let before = old.map(Self::canonical);
-        let (mut canonical, mut problems) = read::read(&schema::BODY, version, body, before.as_ref())?;
-        let new_name = old.is_none().then_some(&write::CHILD_NAME);
-        write::check_name(&canonical, cx, new_name, &mut problems);
-
-        let properties = write::typed(&mut canonical, "properties")?;
-        let external_auth = match old {
-            Some(old) => Self {
-                properties,
-                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
-                ..old.clone()
-            },
-            None => Self::new(properties, cx),
-        };
-        validate::check(&external_auth.properties, &mut problems);
-        if let Some(before) = &before {
-            write::check_immutable(&schema::BODY, version, before, &external_auth.canonical(), &mut problems);
-        }
-        problems.finish(&schema::BODY, version)?;
-        Ok(external_auth)
-    }
-
     fn new(properties: ExternalAuthProperties, cx: &Context<'_>) -> Self {
         let deadline = cx.now.saturating_add(jiff::SignedDuration::from_secs(CREATE_TIMEOUT_SECONDS));
         Self {
@@ -92,18 +62,34 @@ fn single_condition(status: &Status) -> Option<&Condition> {
 
 impl Resource for ExternalAuth {
     const TYPE: &'static str = super::EXTERNAL_AUTH_TYPE;
+    const BODY: &'static Body = &schema::BODY;
 
-    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(None, version, body, cx)
-    }
+    fn from_body(
+        old: Option<&Self>,
+        version: ApiVersion,
+        body: &Value,
+        cx: &Context<'_>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let before = old.map(Self::canonical);
+        let (mut canonical, mut problems) = read::read(Self::BODY, version, body, before.as_ref())?;
+        let new_name = old.is_none().then_some(&write::CHILD_NAME);
+        write::check_name(&canonical, cx, new_name, &mut problems);
 
-    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(Some(self), version, body, cx)
-    }
-
-    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        let body = write::patched(&schema::BODY, version, self.render(version), patch)?;
-        self.replace(version, &body, cx)
+        let properties = write::typed(&mut canonical, "properties")?;
+        let external_auth = match old {
+            Some(old) => Self {
+                properties,
+                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
+                ..old.clone()
+            },
+            None => Self::new(properties, cx),
+        };
+        validate::check(&external_auth.properties, &mut problems);
+        if let Some(before) = &before {
+            write::check_immutable(Self::BODY, version, before, &external_auth.canonical(), &mut problems);
+        }
+        problems.finish(Self::BODY, version)?;
+        Ok(external_auth)
     }
 
     fn render(&self, version: ApiVersion) -> Value {
@@ -120,14 +106,6 @@ impl Resource for ExternalAuth {
 
     fn id(&self) -> &ResourceId {
         &self.id
-    }
-
-    fn tags(&self) -> Option<&Tags> {
-        None
-    }
-
-    fn system_data(&self) -> &SystemData {
-        &self.system_data
     }
 
     fn service(&self) -> &ServiceProperties {

@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 
 pub use model::*;
 
+use super::members::{Body, Projection};
 use super::resource::{CREATE_TIMEOUT_SECONDS, Context, Identity, Resource, ServiceProperties, Status, Tags};
 use super::resource::{experimental, render, write};
-use super::schema::{problems::Problems, project::Projection, read};
 use super::version::ApiVersion;
+use crate::schema::{problems::Problems, read};
 use crate::{FieldError, ResourceId, SystemData};
 
 /// A node pool as stored.
@@ -40,43 +41,6 @@ pub struct NodePool {
 static PROJECTION: LazyLock<Projection> = LazyLock::new(|| Projection::new(&schema::BODY));
 
 impl NodePool {
-    /// From a body to a checked object: a new one, or the successor of a stored one.
-    fn written(
-        old: Option<&Self>,
-        version: ApiVersion,
-        body: &Value,
-        cx: &Context<'_>,
-    ) -> Result<Self, Vec<FieldError>> {
-        let before = old.map(Self::canonical);
-        let (mut canonical, mut problems) = read::read(&schema::BODY, version, body, before.as_ref())?;
-        let new_name = old.is_none().then_some(&write::CHILD_NAME);
-        write::check_name(&canonical, cx, new_name, &mut problems);
-
-        let sent_identity = write::typed(&mut canonical, "identity")?;
-        let identity = write::adopt_identity(sent_identity, old.and_then(|old| old.identity.as_ref()));
-        let tags = write::typed::<Option<Tags>>(&mut canonical, "tags")?.unwrap_or_default();
-        let properties = write::typed(&mut canonical, "properties")?;
-        let mut node_pool = match old {
-            Some(old) => Self {
-                tags,
-                identity,
-                properties,
-                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
-                ..old.clone()
-            },
-            None => Self::new(tags, identity, properties, cx),
-        };
-        if cx.experimental {
-            node_pool.apply_tags(old.is_none(), cx, &mut problems);
-        }
-        validate::check(&node_pool, old, cx, &mut problems);
-        if let Some(before) = &before {
-            write::check_immutable(&schema::BODY, version, before, &node_pool.canonical(), &mut problems);
-        }
-        problems.finish(&schema::BODY, version)?;
-        Ok(node_pool)
-    }
-
     fn new(tags: Tags, identity: Option<Identity>, properties: NodePoolProperties, cx: &Context<'_>) -> Self {
         let deadline = cx.now.saturating_add(jiff::SignedDuration::from_secs(CREATE_TIMEOUT_SECONDS));
         Self {
@@ -119,18 +83,42 @@ impl NodePool {
 
 impl Resource for NodePool {
     const TYPE: &'static str = super::NODE_POOL_TYPE;
+    const BODY: &'static Body = &schema::BODY;
 
-    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(None, version, body, cx)
-    }
+    fn from_body(
+        old: Option<&Self>,
+        version: ApiVersion,
+        body: &Value,
+        cx: &Context<'_>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let before = old.map(Self::canonical);
+        let (mut canonical, mut problems) = read::read(Self::BODY, version, body, before.as_ref())?;
+        let new_name = old.is_none().then_some(&write::CHILD_NAME);
+        write::check_name(&canonical, cx, new_name, &mut problems);
 
-    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        Self::written(Some(self), version, body, cx)
-    }
-
-    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
-        let body = write::patched(&schema::BODY, version, self.render(version), patch)?;
-        self.replace(version, &body, cx)
+        let sent_identity = write::typed(&mut canonical, "identity")?;
+        let identity = write::adopt_identity(sent_identity, old.and_then(|old| old.identity.as_ref()));
+        let tags = write::typed::<Option<Tags>>(&mut canonical, "tags")?.unwrap_or_default();
+        let properties = write::typed(&mut canonical, "properties")?;
+        let mut node_pool = match old {
+            Some(old) => Self {
+                tags,
+                identity,
+                properties,
+                system_data: old.system_data.for_update(cx.system_data.clone(), cx.now),
+                ..old.clone()
+            },
+            None => Self::new(tags, identity, properties, cx),
+        };
+        if cx.experimental {
+            node_pool.apply_tags(old.is_none(), cx, &mut problems);
+        }
+        validate::check(&node_pool, old, cx, &mut problems);
+        if let Some(before) = &before {
+            write::check_immutable(Self::BODY, version, before, &node_pool.canonical(), &mut problems);
+        }
+        problems.finish(Self::BODY, version)?;
+        Ok(node_pool)
     }
 
     fn render(&self, version: ApiVersion) -> Value {
@@ -149,14 +137,6 @@ impl Resource for NodePool {
 
     fn id(&self) -> &ResourceId {
         &self.id
-    }
-
-    fn tags(&self) -> Option<&Tags> {
-        Some(&self.tags)
-    }
-
-    fn system_data(&self) -> &SystemData {
-        &self.system_data
     }
 
     fn service(&self) -> &ServiceProperties {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::members::Body;
 use super::version::ApiVersion;
 use crate::operation::ProvisioningState;
 use crate::{FieldError, ResourceId, SystemData};
@@ -46,24 +47,39 @@ pub trait Resource: Clone + Serialize + serde::de::DeserializeOwned + Send + Syn
     /// The full ARM type.
     const TYPE: &'static str;
 
-    /// A new object from the body of a PUT.
-    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>>;
+    /// The table of its members.
+    const BODY: &'static Body;
 
-    /// The stored object replaced by the body of a PUT.
-    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>>;
-
-    /// The stored object changed by a merge patch of its rendering in that version.
-    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>>;
+    /// From a body to a checked object: a new one, or the successor of a stored one.
+    fn from_body(
+        old: Option<&Self>,
+        version: ApiVersion,
+        body: &Value,
+        cx: &Context<'_>,
+    ) -> Result<Self, Vec<FieldError>>;
 
     /// The ARM body: only members that version knows; unset ones are absent; keys in alphabetical order.
     fn render(&self, version: ApiVersion) -> Value;
 
     fn id(&self) -> &ResourceId;
-    /// `None` for resources that have no tags.
-    fn tags(&self) -> Option<&Tags>;
-    fn system_data(&self) -> &SystemData;
     fn service(&self) -> &ServiceProperties;
     fn service_mut(&mut self) -> &mut ServiceProperties;
+
+    /// A new object from the body of a PUT.
+    fn create(version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        Self::from_body(None, version, body, cx)
+    }
+
+    /// The stored object replaced by the body of a PUT.
+    fn replace(&self, version: ApiVersion, body: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        Self::from_body(Some(self), version, body, cx)
+    }
+
+    /// The stored object changed by a merge patch of its rendering in that version.
+    fn patch(&self, version: ApiVersion, patch: &Value, cx: &Context<'_>) -> Result<Self, Vec<FieldError>> {
+        let body = write::patched(Self::BODY, version, self.render(version), patch)?;
+        self.replace(version, &body, cx)
+    }
 
     fn provisioning_state(&self) -> ProvisioningState {
         self.service().provisioning_state

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::schema;
+
 /// An api-version. Ordered by age: a later one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ApiVersion {
@@ -43,6 +45,11 @@ impl ApiVersion {
     pub const fn index(self) -> usize {
         self as usize
     }
+}
+
+impl schema::Version for ApiVersion {
+    const ALL: &'static [Self] = &Self::ALL;
+    const OLDEST: Self = Self::OLDEST;
 }
 
 impl fmt::Display for ApiVersion {

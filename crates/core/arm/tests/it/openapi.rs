@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use aro_arm::hcp::schema::{Access, Body, Kind, Member, Scalar};
+use aro_arm::hcp::members::{Body, Kind, Member};
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::hcp::{cluster, external_auth, node_pool};
+use aro_arm::schema::{Access, Scalar};
 use serde_json::{Map, Value};
 
 use differences::DIFFERENCES;

@@ -3,7 +3,7 @@
 use super::{ControlPlaneVersions, NodePoolVersions};
 use crate::hcp::cluster::{Cluster, Kms};
 use crate::hcp::openshift_version::{LINE_4_22, Line};
-use crate::hcp::schema::problems::tidy;
+use crate::schema::problems::tidy;
 use crate::{FieldError, FieldPath};
 
 /// Whether a stored cluster may become the new one, given what runs.

@@ -4,7 +4,7 @@ use super::{ControlPlaneVersions, NodePoolVersions};
 use crate::hcp::cluster::Cluster;
 use crate::hcp::node_pool::NodePool;
 use crate::hcp::openshift_version::{Line, MAX_SKEW, Release};
-use crate::hcp::schema::problems::tidy;
+use crate::schema::problems::tidy;
 use crate::{FieldError, FieldPath};
 
 /// Fills in what a new node pool takes from its cluster, and checks that it fits.

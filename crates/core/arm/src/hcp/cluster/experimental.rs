@@ -7,7 +7,7 @@ use super::{Cluster, ExperimentalFeatures};
 use crate::hcp::openshift_version::Release;
 use crate::hcp::resource::Context;
 use crate::hcp::resource::experimental::{Tag, duration, find};
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 /// Works out the settings of the new cluster. A full version becomes a pin, and its line the requested version.

@@ -1,10 +1,11 @@
 //! The members of a cluster's body.
 
+use crate::hcp::members::{Body, Kind, Member, Move};
 use crate::hcp::resource::envelope;
-use crate::hcp::schema::{Body, Kind, Member, Move, pattern};
 use crate::hcp::version::ApiVersion::{
     V2024_06_10Preview, V2025_12_23Preview, V2026_06_30Preview, V2026_10_01,
 };
+use crate::schema::{Presence, pattern};
 
 pub const SUBNET: &str = "Microsoft.Network/virtualNetworks/subnets";
 pub const SECURITY_GROUP: &str = "Microsoft.Network/networkSecurityGroups";
@@ -130,7 +131,7 @@ static IMAGE_DIGEST_MIRROR: Kind = Kind::Object(
         Member::list("mirrors", &REPOSITORY).items(1, 255).required(),
         Member::text("source").length(0, 255).required(),
     ],
-    crate::hcp::schema::Presence::Optional,
+    Presence::Optional,
 );
 
 static INGRESS: &[Member] = &[Member::word("type", &["Public", "Private"])

@@ -14,8 +14,8 @@ pub use version::check_channel_group;
 
 use super::Cluster;
 use crate::hcp::resource::Context;
-use crate::hcp::schema::problems::Problems;
 use crate::hcp::version::ApiVersion;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 pub fn check(

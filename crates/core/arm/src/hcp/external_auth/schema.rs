@@ -1,8 +1,9 @@
 //! The members of an external auth's body. All of them can be changed.
 
+use crate::hcp::members::{Body, Kind, Member};
 use crate::hcp::resource::envelope;
-use crate::hcp::schema::{Body, Kind, Member, Presence};
 use crate::hcp::version::ApiVersion::{V2025_12_23Preview, V2026_06_30Preview};
+use crate::schema::Presence;
 
 pub static BODY: Body = Body { members: MEMBERS, moves: &[] };
 

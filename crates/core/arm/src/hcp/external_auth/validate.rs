@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Client, ClientType, ExternalAuthProperties, Issuer, PrefixPolicy, UsernameMapping};
 use crate::field::Problem;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 /// The component whose client keeps a secret.

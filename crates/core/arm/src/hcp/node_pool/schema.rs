@@ -1,9 +1,10 @@
 //! The members of a node pool's body.
 
 use crate::hcp::cluster::schema::SUBNET;
+use crate::hcp::members::{Body, Kind, Member};
 use crate::hcp::resource::envelope;
-use crate::hcp::schema::{Body, Kind, Member, Presence};
 use crate::hcp::version::ApiVersion::{V2025_12_23Preview, V2026_06_30Preview};
+use crate::schema::Presence;
 
 pub const DISK_ENCRYPTION_SET: &str = "Microsoft.Compute/diskEncryptionSets";
 

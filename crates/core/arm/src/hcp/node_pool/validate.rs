@@ -6,8 +6,8 @@ use super::{DiskType, Label, NodePool, NodePoolProperties, Taint, vm_sizes};
 use crate::hcp::cluster::check_channel_group;
 use crate::hcp::openshift_version::Release;
 use crate::hcp::resource::Context;
-use crate::hcp::schema::pattern;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::pattern;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 /// The oldest release a node pool can run.

@@ -1,6 +1,6 @@
 //! The members around `properties` that resources share, and those of `status`.
 
-use crate::hcp::schema::{Kind, Member};
+use crate::hcp::members::{Kind, Member};
 use crate::hcp::version::ApiVersion::V2026_10_01;
 
 pub const ID: Member = Member::shown("id", "string");

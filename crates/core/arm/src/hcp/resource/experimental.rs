@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Tags;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 const PREFIX: &str = "aro-hcp.experimental.";

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Identity, ServiceProperties, Status, Tags};
-use crate::hcp::schema::project::Projection;
+use crate::hcp::members::Projection;
 use crate::hcp::version::ApiVersion;
 use crate::{ResourceId, SystemData};
 

@@ -5,9 +5,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Context, Identity};
-use crate::hcp::schema::problems::Problems;
-use crate::hcp::schema::{Body, Kind, Member, Pattern, compare, pattern, read};
+use crate::hcp::members::{Body, Kind, Member};
 use crate::hcp::version::ApiVersion;
+use crate::schema::problems::Problems;
+use crate::schema::{Pattern, compare, pattern, read};
 use crate::{FieldError, FieldPath, ResourceId, merge};
 
 pattern!(

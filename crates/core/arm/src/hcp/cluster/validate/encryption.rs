@@ -1,7 +1,7 @@
 //! How etcd's data is encrypted: each choice needs its own part, and no other.
 
 use crate::hcp::cluster::{DataEncryption, EncryptionType, KeyManagementMode};
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 pub fn check(encryption: &DataEncryption, properties: &FieldPath, problems: &mut Problems) {

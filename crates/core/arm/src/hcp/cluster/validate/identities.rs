@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::platform::check_neighbour;
 use crate::hcp::cluster::Cluster;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath, ResourceId};
 
 const MANY: &str = "identity is used multiple times";

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use crate::hcp::cluster::ImageDigestMirror;
-use crate::hcp::schema::pattern;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::pattern;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 /// What is longer was told by the reader.
@@ -52,7 +52,7 @@ pub fn check(mirrors: &[ImageDigestMirror], path: &FieldPath, problems: &mut Pro
     }
 }
 
-fn mismatch(pattern: &crate::hcp::schema::Pattern, text: &str) -> Option<&'static str> {
+fn mismatch(pattern: &crate::schema::Pattern, text: &str) -> Option<&'static str> {
     (!pattern.matches(text)).then_some(pattern.why)
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::hcp::cluster::ClusterProperties;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 pub fn check(properties: &ClusterProperties, path: &FieldPath, problems: &mut Problems) {

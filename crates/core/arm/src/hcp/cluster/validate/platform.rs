@@ -2,9 +2,9 @@
 
 use crate::hcp::cluster::{Cluster, Visibility};
 use crate::hcp::openshift_version::{LINE_4_22, Line};
-use crate::hcp::schema::pattern;
-use crate::hcp::schema::problems::Problems;
 use crate::hcp::version::ApiVersion;
+use crate::schema::pattern;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath, ResourceId};
 
 pattern!(

@@ -3,7 +3,7 @@
 use crate::hcp::cluster::Cluster;
 use crate::hcp::openshift_version::{Line, MIN_CLUSTER_LINE};
 use crate::hcp::resource::Context;
-use crate::hcp::schema::problems::Problems;
+use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
 const CHANNEL_GROUPS: [&str; 2] = ["stable", "fast"];

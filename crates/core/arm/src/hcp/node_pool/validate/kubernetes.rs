@@ -1,6 +1,6 @@
 //! Kubernetes' rules for names and values of labels.
 
-use crate::hcp::schema::pattern;
+use crate::schema::pattern;
 
 const MAX_PART: usize = 63;
 const MAX_PREFIX: usize = 253;

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::Body;
+use super::{Body, Version};
 use crate::field::Problem;
-use crate::hcp::version::ApiVersion;
 use crate::{FieldError, FieldPath};
 
 /// Collected problems.
@@ -30,7 +29,7 @@ impl Problems {
     }
 
     /// `Ok` when there are none; else all of them as the caller's api-version words them.
-    pub fn finish(self, body: &Body, version: ApiVersion) -> Result<(), Vec<FieldError>> {
+    pub fn finish<V: Version>(self, body: &Body<V>, version: V) -> Result<(), Vec<FieldError>> {
         if self.0.is_empty() {
             return Ok(());
         }

@@ -2,32 +2,32 @@
 
 use serde_json::{Map, Value};
 
-use super::{Body, Kind, Member};
-use crate::hcp::version::ApiVersion;
+use super::{Body, Kind, Member, Version};
 
 /// Per api-version: the members it does not know. Made once per resource, since answers are made all the time.
 #[derive(Debug)]
-pub struct Projection {
-    body: &'static Body,
-    hidden: [Vec<Vec<&'static str>>; ApiVersion::ALL.len()],
+pub struct Projection<V: Version> {
+    body: &'static Body<V>,
+    hidden: Vec<(V, Vec<Vec<&'static str>>)>,
 }
 
-impl Projection {
-    pub fn new(body: &'static Body) -> Self {
-        let hidden = ApiVersion::ALL.map(|version| {
+impl<V: Version> Projection<V> {
+    pub fn new(body: &'static Body<V>) -> Self {
+        let hidden = V::ALL.iter().map(|&version| {
             let mut paths = Vec::new();
             hidden_in(body.members, version, &mut Vec::new(), &mut paths);
-            paths
+            (version, paths)
         });
-        Self { body, hidden }
+        Self { body, hidden: hidden.collect() }
     }
 
     /// Drops what the version does not know and puts the rest where it has it.
-    pub fn apply(&self, version: ApiVersion, answer: &mut Value) {
+    pub fn apply(&self, version: V, answer: &mut Value) {
         for moved in self.body.moves.iter().filter(|moved| moved.applies(version)) {
             moved.lower(answer);
         }
-        if let (Some(answer), Some(paths)) = (answer.as_object_mut(), self.hidden.get(version.index())) {
+        let hidden = self.hidden.iter().find(|(known, _)| *known == version);
+        if let (Some(answer), Some((_, paths))) = (answer.as_object_mut(), hidden) {
             for path in paths {
                 remove(answer, path);
             }
@@ -35,9 +35,9 @@ impl Projection {
     }
 }
 
-fn hidden_in(
-    members: &'static [Member],
-    version: ApiVersion,
+fn hidden_in<V: Version>(
+    members: &'static [Member<V>],
+    version: V,
     path: &mut Vec<&'static str>,
     out: &mut Vec<Vec<&'static str>>,
 ) {

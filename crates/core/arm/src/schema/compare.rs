@@ -3,15 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::problems::Problems;
-use super::{Access, Kind, Member, Presence};
-use crate::hcp::version::ApiVersion;
+use super::{Access, Kind, Member, Presence, Version};
 use crate::{FieldError, FieldPath};
 
 /// Adds a problem for every create-only member whose value differs. Members the version does not know were carried
 /// over, so they cannot differ. A member something else is wrong with because it is missing is not told twice.
-pub fn immutable<'a>(
-    members: &[Member],
-    version: ApiVersion,
+pub fn immutable<'a, V: Version>(
+    members: &[Member<V>],
+    version: V,
     old: &'a Map<String, Value>,
     new: &'a Map<String, Value>,
     path: &FieldPath,

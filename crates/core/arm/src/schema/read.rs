@@ -8,17 +8,16 @@
 use serde_json::{Map, Value};
 
 use super::problems::Problems;
-use super::{Access, Body, Kind, Member, Omitted, Presence, Scalar};
+use super::{Access, Body, Kind, Member, Omitted, Presence, Scalar, Version};
 use crate::field::Problem;
-use crate::hcp::version::ApiVersion;
 use crate::{FieldError, FieldPath, ResourceId};
 
 /// Reads a body into the canonical form, given the stored one on a replace.
 ///
 /// `Err` when it cannot be decoded. The canonical form holds the members callers can write, nothing else.
-pub fn read(
-    body: &Body,
-    version: ApiVersion,
+pub fn read<V: Version>(
+    body: &Body<V>,
+    version: V,
     given: &Value,
     stored: Option<&Map<String, Value>>,
 ) -> Result<(Map<String, Value>, Problems), Vec<FieldError>> {
@@ -38,9 +37,9 @@ pub fn read(
 }
 
 /// Adds a problem for every `null` in a patch that its member refuses.
-pub fn refuse_nulls(
-    members: &[Member],
-    version: ApiVersion,
+pub fn refuse_nulls<V: Version>(
+    members: &[Member<V>],
+    version: V,
     patch: &Map<String, Value>,
     path: &FieldPath,
     problems: &mut Problems,
@@ -57,11 +56,11 @@ pub fn refuse_nulls(
     }
 }
 
-fn writable(member: &Member, version: ApiVersion) -> bool {
+fn writable<V: Version>(member: &Member<V>, version: V) -> bool {
     member.is_known(version) && member.access(version) != Access::ReadOnly
 }
 
-fn refuses_null(member: &Member, version: ApiVersion) -> bool {
+fn refuses_null<V: Version>(member: &Member<V>, version: V) -> bool {
     member.null_refused.is_some_and(|from| from <= version)
 }
 
@@ -69,17 +68,17 @@ fn null_refused(at: &FieldPath) -> FieldError {
     FieldError::invalid_number(at, "null", "must not be null")
 }
 
-struct Reader {
-    version: ApiVersion,
+struct Reader<V> {
+    version: V,
     undecodable: Problems,
     problems: Problems,
 }
 
-impl Reader {
+impl<V: Version> Reader<V> {
     /// `known` is false below an object the version does not know: then nothing was sent and nothing is missed.
     fn object(
         &mut self,
-        members: &[Member],
+        members: &[Member<V>],
         given: Option<&Map<String, Value>>,
         stored: Option<&Map<String, Value>>,
         path: &FieldPath,
@@ -105,7 +104,7 @@ impl Reader {
     }
 
     /// The value of a member the version does not know: the stored one, or what it is in the beginning.
-    fn carried(&mut self, member: &Member, before: Option<&Value>, path: &FieldPath) -> Option<Value> {
+    fn carried(&mut self, member: &Member<V>, before: Option<&Value>, path: &FieldPath) -> Option<Value> {
         match member.kind {
             Kind::Object(members, Presence::Always) => {
                 let before = before.and_then(Value::as_object);
@@ -117,7 +116,7 @@ impl Reader {
 
     fn member(
         &mut self,
-        member: &Member,
+        member: &Member<V>,
         sent: Option<&Value>,
         before: Option<&Value>,
         replacing: bool,
@@ -154,7 +153,13 @@ impl Reader {
     }
 
     /// Checks a value; `None` when it cannot be used.
-    fn value(&mut self, kind: Kind, sent: &Value, before: Option<&Value>, at: &FieldPath) -> Option<Value> {
+    fn value(
+        &mut self,
+        kind: Kind<V>,
+        sent: &Value,
+        before: Option<&Value>,
+        at: &FieldPath,
+    ) -> Option<Value> {
         match (kind, sent) {
             (Kind::Text { min, max, pattern }, Value::String(text)) => {
                 if max.is_some_and(|max| text.len() > max) {
@@ -283,7 +288,7 @@ impl Reader {
 }
 
 /// `null` is none; so is an empty text where a text says something.
-fn is_unset(sent: &Value, member: &Member) -> bool {
+fn is_unset<V: Version>(sent: &Value, member: &Member<V>) -> bool {
     match sent {
         Value::Null => true,
         Value::String(text) => {
@@ -294,7 +299,7 @@ fn is_unset(sent: &Value, member: &Member) -> bool {
 }
 
 /// What stands in for a value that was wrong or missing, so that the typed structs can be made.
-fn repaired(member: &Member, before: Option<&Value>) -> Option<Value> {
+fn repaired<V: Version>(member: &Member<V>, before: Option<&Value>) -> Option<Value> {
     let usual = before.cloned().or_else(|| member.default.or(member.initial).map(Scalar::value));
     match member.kind {
         Kind::Word(words) => usual.or_else(|| words.first().map(|word| Value::from(*word))),
@@ -313,7 +318,7 @@ impl Scalar {
     }
 }
 
-fn expected(kind: Kind) -> &'static str {
+fn expected<V: Version>(kind: Kind<V>) -> &'static str {
     match kind {
         Kind::Text { .. } | Kind::Word(_) | Kind::Id(_) => "a string",
         Kind::Int { .. } => "an integer",

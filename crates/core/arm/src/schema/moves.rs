@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use crate::hcp::version::ApiVersion;
+use super::Version;
 
 /// A member below `parent` that is at `old` up to a version, and at `new` since.
 #[derive(Debug, Clone, Copy)]
-pub struct Move {
-    pub until: ApiVersion,
+pub struct Move<V> {
+    pub until: V,
     /// Where both places hang.
     pub parent: &'static [&'static str],
     pub old: &'static [&'static str],
     pub new: &'static [&'static str],
 }
 
-impl Move {
-    pub fn applies(&self, version: ApiVersion) -> bool {
+impl<V: Version> Move<V> {
+    pub fn applies(&self, version: V) -> bool {
         version <= self.until
     }
 
@@ -77,14 +77,11 @@ fn put(parent: &mut Map<String, Value>, path: &[&str], value: Value) {
 mod tests {
     use serde_json::json;
 
+    use super::super::tests::Edition;
     use super::*;
 
-    const MOVE: Move = Move {
-        until: ApiVersion::V2024_06_10Preview,
-        parent: &["a"],
-        old: &["key", "vault"],
-        new: &["vault"],
-    };
+    const MOVE: Move<Edition> =
+        Move { until: Edition::First, parent: &["a"], old: &["key", "vault"], new: &["vault"] };
 
     #[test]
     fn what_is_lifted_is_lowered_again() {
