@@ -4,8 +4,8 @@
 //! one external auth. Reading all clusters before a create would be slow and would race; instead the create writes
 //! a claim whose key is what is claimed, in the same batch. Two creates cannot both succeed.
 //!
-//! A claim counts only while its holder's document exists: whoever meets a claim of a vanished holder takes
-//! it over. So nothing is stuck if a claim outlives its holder.
+//! A claim counts only while its holder's document exists: the next create takes over the claim of a vanished holder. A claim
+//! that outlives its holder therefore blocks nothing.
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
@@ -45,7 +45,7 @@ pub struct Claim {
     pub kind: ClaimKind,
     /// The thing, in lower case.
     pub what: String,
-    /// Who holds it.
+    /// The resources that hold it.
     pub holders: Vec<ResourceId>,
 }
 

@@ -1,31 +1,15 @@
-//! Reading documents by resource id and by type.
+//! The resource provider's documents, addressed by resource id and listed by type.
 
 use std::marker::PhantomData;
 
 use aro_arm::ResourceId;
-use aro_base::ETag;
-use aro_store::{Document, Filter, Page, PageToken, PartitionKey, Query, SharedStore, StoreError};
-use serde::de::DeserializeOwned;
+use aro_store::{
+    Collection, CollectionError, Document, Filter, Listed, Page, PartitionKey, Query, SharedStore,
+    StoreError, Typed, UnreadableDocuments,
+};
 
+use crate::kinds::RpDocument;
 use crate::names::{RESOURCES, key_of};
-
-/// A value with the mark its next write must name.
-#[derive(Debug, Clone)]
-pub struct Stored<T> {
-    /// The value.
-    pub value: T,
-    /// Its version mark.
-    pub etag: ETag,
-}
-
-/// One page of values.
-#[derive(Debug, Clone)]
-pub struct Listed<T> {
-    /// The values, in the order of their ids.
-    pub items: Vec<Stored<T>>,
-    /// Where to go on.
-    pub next: Option<PageToken>,
-}
 
 /// Which documents to list.
 #[derive(Debug, Clone)]
@@ -34,16 +18,19 @@ pub struct ListOf<T> {
     marker: PhantomData<fn() -> T>,
 }
 
-impl<T> ListOf<T> {
-    /// Documents of a type in one subscription.
-    pub fn in_subscription(subscription: &str, resource_type: &str) -> Self {
-        let query = Query::partition(RESOURCES, PartitionKey::new(subscription)).of_type(resource_type);
-        Self { query, marker: PhantomData }
+impl<T: RpDocument> ListOf<T> {
+    /// All of one subscription.
+    pub fn in_subscription(subscription: &str) -> Self {
+        Self::within(Query::partition(RESOURCES, PartitionKey::new(subscription)))
     }
 
-    /// Documents of a type in all subscriptions.
-    pub fn everywhere(resource_type: &str) -> Self {
-        Self { query: Query::all(RESOURCES).of_type(resource_type), marker: PhantomData }
+    /// All of all subscriptions.
+    pub fn everywhere() -> Self {
+        Self::within(Query::all(RESOURCES))
+    }
+
+    fn within(query: Query) -> Self {
+        Self { query: query.of_type(T::KIND.resource_type()), marker: PhantomData }
     }
 
     /// Only those below this id.
@@ -59,16 +46,17 @@ impl<T> ListOf<T> {
     }
 }
 
-/// The resource provider's documents in a store.
+/// The collections of the container [`RESOURCES`], with resource ids for keys.
 #[derive(Clone)]
 pub struct Documents {
     store: SharedStore,
+    unreadable: UnreadableDocuments,
 }
 
 impl Documents {
-    /// A view on a store.
-    pub fn new(store: SharedStore) -> Self {
-        Self { store }
+    /// The documents in a store.
+    pub fn new(store: SharedStore, unreadable: UnreadableDocuments) -> Self {
+        Self { store, unreadable }
     }
 
     /// The store below.
@@ -76,9 +64,14 @@ impl Documents {
         &self.store
     }
 
+    /// The collection of one kind.
+    pub fn of<T: RpDocument>(&self) -> Collection<T> {
+        Collection::new(self.store.clone(), RESOURCES, T::KIND, self.unreadable.clone())
+    }
+
     /// Reads the document that an id names.
-    pub async fn find<T: DeserializeOwned>(&self, id: &ResourceId) -> Result<Option<Stored<T>>, StoreError> {
-        self.read(id).await?.map(|document| decode(&document)).transpose()
+    pub async fn find<T: RpDocument>(&self, id: &ResourceId) -> Result<Option<Typed<T>>, CollectionError> {
+        self.of::<T>().find(&key_of(id)).await
     }
 
     /// Reads it without decoding it.
@@ -92,43 +85,16 @@ impl Documents {
     }
 
     /// One page of a list.
-    pub async fn page<T: DeserializeOwned>(
+    pub async fn page<T: RpDocument>(
         &self,
         of: &ListOf<T>,
         page: Page,
-    ) -> Result<Listed<T>, StoreError> {
-        let paged = self.store.query(&of.query, page).await?;
-        let items = paged.items.iter().map(decode).collect::<Result<_, _>>()?;
-        Ok(Listed { items, next: paged.next })
+    ) -> Result<Listed<T>, CollectionError> {
+        self.of::<T>().page(&of.query, page).await
     }
 
     /// The whole list, for sets that are small by nature (children of one cluster).
-    pub async fn all<T: DeserializeOwned>(&self, of: &ListOf<T>) -> Result<Vec<Stored<T>>, StoreError> {
-        let mut all = Vec::new();
-        let mut page = Page::first(100);
-        loop {
-            let listed = self.page(of, page).await?;
-            all.extend(listed.items);
-            match listed.next {
-                Some(next) => page = Page { size: 100, after: Some(next) },
-                None => return Ok(all),
-            }
-        }
+    pub async fn all<T: RpDocument>(&self, of: &ListOf<T>) -> Result<Listed<T>, CollectionError> {
+        self.of::<T>().all(&of.query).await
     }
-}
-
-/// Decodes a document that was read.
-pub fn decode<T: DeserializeOwned>(document: &Document) -> Result<Stored<T>, StoreError> {
-    let value = document.body.to().map_err(|source| {
-        let what = format!("document {} of type {}", document.key, document.resource_type);
-        StoreError::Corrupt(Box::new(Undecodable { what, source }))
-    })?;
-    Ok(Stored { value, etag: document.etag.clone() })
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("decode {what}")]
-struct Undecodable {
-    what: String,
-    source: serde_json::Error,
 }

@@ -1,6 +1,4 @@
-//! What documents are called and where they live.
-
-use std::time::Duration;
+//! Keys of documents: container, partition and id as functions of the resource id.
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
@@ -8,24 +6,10 @@ use aro_arm::operation::STATUSES;
 use aro_store::{Container, DocId, DocKey, PartitionKey};
 use uuid::Uuid;
 
-/// Everything customer-facing and all bookkeeping beside it; partitioned by subscription.
+/// Customer-facing resources and the records beside them; partitioned by subscription.
 pub const RESOURCES: Container = Container::new("Resources");
 
-/// The state of a subscription.
-pub const SUBSCRIPTION_TYPE: &str = "Microsoft.Resources/subscriptions";
-/// An asynchronous operation.
-pub const OPERATION_TYPE: &str = "Microsoft.RedHatOpenShift/hcpOperationStatuses";
-/// An effect still to be carried to Clusters Service.
-pub const OUTBOX_TYPE: &str = "Microsoft.RedHatOpenShift/outbox";
-/// A deletion that did not fit one batch and has to be carried on.
-pub const CASCADE_TYPE: &str = "Microsoft.RedHatOpenShift/cascades";
-/// A right of use that only one resource may hold.
-pub const CLAIM_TYPE: &str = "Microsoft.RedHatOpenShift/claims";
-
-/// How long an operation can be read after its last change.
-pub const OPERATION_TTL: Duration = Duration::from_hours(7 * 24);
-
-/// The namespace of document ids; the same as the original's, so that a store can be taken over.
+/// The namespace of document ids; the same as the original's, so that an existing store can be adopted.
 const DOCUMENT_IDS: Uuid = Uuid::from_u128(0xbf1e_e0a1_0147_41ed_a083_d3cb_bf7b_ea99);
 
 /// The key of the document that a resource id names.

@@ -1,4 +1,4 @@
-//! Effects that a committed change still owes: carried out later, at least once, by whoever is responsible.
+//! Effects that a committed change still owes: the backend carries them out later, at least once.
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboxEntry {
-    /// What Clusters Service is still to be told.
+    /// What Clusters Service has to do.
     pub effect: Request,
     /// To which resource.
     pub resource_id: ResourceId,

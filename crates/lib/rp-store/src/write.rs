@@ -1,15 +1,15 @@
-//! Building the one batch that a request commits.
+//! The one batch that a request commits.
 
 use aro_arm::ResourceId;
 use aro_arm::operation::Operation;
 use aro_base::ETag;
-use aro_store::{Batch, NewDocument, Op, PartitionKey, Raw, SharedStore, StoreError, Written};
-use serde::Serialize;
+use aro_store::{
+    Batch, CollectionError, Names, NewDocument, Op, PartitionKey, SharedStore, StoreError, Written,
+};
 
 use crate::claim::Claim;
-use crate::names::{
-    CLAIM_TYPE, OPERATION_TTL, OPERATION_TYPE, OUTBOX_TYPE, RESOURCES, doc_id_of, operation_document_id,
-};
+use crate::kinds::RpDocument;
+use crate::names::{RESOURCES, doc_id_of, operation_document_id};
 use crate::outbox::OutboxEntry;
 
 /// A batch of one subscription's documents under construction.
@@ -39,27 +39,23 @@ impl Write {
     }
 
     /// Creates a document.
-    pub fn create<T: Serialize>(
+    pub fn create<T: RpDocument>(
         &mut self,
         id: &ResourceId,
-        kind: &str,
         value: &T,
-    ) -> Result<&mut Self, StoreError> {
-        let document = document(id, kind, value)?;
-        self.batch.push(Op::Create(document));
+    ) -> Result<&mut Self, CollectionError> {
+        self.batch.push(Op::Create(document(id, value)?));
         Ok(self)
     }
 
     /// Replaces a document that was read with this etag.
-    pub fn replace<T: Serialize>(
+    pub fn replace<T: RpDocument>(
         &mut self,
         id: &ResourceId,
-        kind: &str,
         value: &T,
         etag: &ETag,
-    ) -> Result<&mut Self, StoreError> {
-        let document = document(id, kind, value)?;
-        self.batch.push(Op::Replace(document, etag.clone()));
+    ) -> Result<&mut Self, CollectionError> {
+        self.batch.push(Op::Replace(document(id, value)?, etag.clone()));
         Ok(self)
     }
 
@@ -75,34 +71,32 @@ impl Write {
         self
     }
 
-    /// Writes a claim: a new one, or one that was read with this etag. It is found by its key only.
-    pub fn claim(&mut self, claim: &Claim, existing: Option<&ETag>) -> Result<&mut Self, StoreError> {
+    /// Writes a claim: a new one, or one that was read with this etag.
+    pub fn claim(&mut self, claim: &Claim, existing: Option<&ETag>) -> Result<&mut Self, CollectionError> {
         let id = claim.id(&self.subscription);
-        let document = NewDocument { resource_id: String::new(), ..document(&id, CLAIM_TYPE, claim)? };
-        self.batch.push(match existing {
-            None => Op::Create(document),
-            Some(etag) => Op::Replace(document, etag.clone()),
-        });
-        Ok(self)
+        match existing {
+            None => self.create(&id, claim),
+            Some(etag) => self.replace(&id, claim, etag),
+        }
     }
 
     /// Creates an operation.
-    pub fn create_operation(&mut self, operation: &Operation) -> Result<&mut Self, StoreError> {
-        let document = self.operation_document(operation)?;
-        self.batch.push(Op::Create(document));
-        Ok(self)
+    pub fn create_operation(&mut self, operation: &Operation) -> Result<&mut Self, CollectionError> {
+        self.create(&self.operation_id(operation), operation)
     }
 
     /// Replaces an operation that was read with this etag.
-    pub fn replace_operation(&mut self, operation: &Operation, etag: &ETag) -> Result<&mut Self, StoreError> {
-        let document = self.operation_document(operation)?;
-        self.batch.push(Op::Replace(document, etag.clone()));
-        Ok(self)
+    pub fn replace_operation(
+        &mut self,
+        operation: &Operation,
+        etag: &ETag,
+    ) -> Result<&mut Self, CollectionError> {
+        self.replace(&self.operation_id(operation), operation, etag)
     }
 
-    /// Owes Clusters Service an effect.
-    pub fn owe(&mut self, entry: &OutboxEntry) -> Result<&mut Self, StoreError> {
-        self.create(&entry.id(), OUTBOX_TYPE, entry)
+    /// Records an effect that Clusters Service has to receive.
+    pub fn owe(&mut self, entry: &OutboxEntry) -> Result<&mut Self, CollectionError> {
+        self.create(&entry.id(), entry)
     }
 
     /// Commits.
@@ -110,18 +104,30 @@ impl Write {
         store.write(self.batch).await
     }
 
-    fn operation_document(&self, operation: &Operation) -> Result<NewDocument, StoreError> {
-        let id = operation_document_id(&self.subscription, operation.operation_id.name());
-        Ok(NewDocument { ttl: Some(OPERATION_TTL), ..document(&id, OPERATION_TYPE, operation)? })
+    fn operation_id(&self, operation: &Operation) -> ResourceId {
+        operation_document_id(&self.subscription, operation.operation_id.name())
     }
 }
 
-fn document<T: Serialize>(id: &ResourceId, kind: &str, value: &T) -> Result<NewDocument, StoreError> {
-    Ok(NewDocument {
-        id: doc_id_of(id),
-        resource_type: kind.to_owned(),
-        resource_id: id.as_str().to_owned(),
-        ttl: None,
-        body: Raw::of(value).map_err(|source| StoreError::Corrupt(Box::new(source)))?,
-    })
+fn document<T: RpDocument>(id: &ResourceId, value: &T) -> Result<NewDocument, CollectionError> {
+    T::KIND.encode(Names { id: doc_id_of(id), resource_id: id.as_str().to_owned() }, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::ClaimKind;
+    use crate::kinds::OPERATION_TTL;
+    use crate::outbox::Cascade;
+
+    #[test]
+    fn only_operations_expire_and_only_claims_are_hidden_from_queries() {
+        let id = ResourceId::of_subscription("s");
+        let cascade = document(&id, &Cascade { root: id.clone() }).unwrap();
+        assert_eq!((cascade.ttl, cascade.resource_id.as_str()), (None, "/subscriptions/s"));
+        let claim = document(&id, &Claim::new(ClaimKind::Subnet, "x", id.clone())).unwrap();
+        assert_eq!((claim.ttl, claim.resource_id.as_str()), (None, ""));
+        assert_eq!(Operation::KIND.resource_type(), "Microsoft.RedHatOpenShift/hcpOperationStatuses");
+        assert_eq!(OPERATION_TTL.as_secs(), 7 * 24 * 3600);
+    }
 }

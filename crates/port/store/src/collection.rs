@@ -1,22 +1,31 @@
-//! A typed view on a container.
+//! Documents as values of one Rust type: the repository that roles use.
+//!
+//! A [`Kind`] describes the documents (resource type, schema version, expiry); a [`Collection`] reads and writes them in one
+//! container of a store. A read yields a [`Typed`] value with the etag that its next write names. Writes are operations for a
+//! batch, so that a change and its effects commit together; [`Collection::update`] is the compare-and-swap loop for
+//! the change of a single document.
+//!
+//! What it is not: a cache, and not a place for rules about what may be written.
+//!
+//! Invariants:
+//! * A document that cannot be decoded is counted and logged ([`UnreadableDocuments`]). A point read returns it as an
+//!   error; a list returns its neighbours and names it in [`Listed::unreadable`].
+//! * An older schema version is upgraded when it is read; a newer one is unreadable.
 
-use std::marker::PhantomData;
-use std::time::Duration;
+mod kind;
+mod unreadable;
 
 use aro_base::{Class, Classify, ETag, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Batch, Container, DocId, DocKey, Document, NewDocument, Op, Page, PageToken, PartitionKey, Query, Raw,
+    Attempts, Batch, Container, DocId, DocKey, Document, Op, Page, PageToken, PartitionKey, Query,
     SharedStore, StoreError, Written,
 };
 
-/// How often `update` tries before it gives up on a document that others keep changing.
-const ATTEMPTS: u32 = 12;
-
-/// The first pause between attempts; it doubles, with jitter, up to a hundred times this.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+pub use kind::Kind;
+pub use unreadable::UnreadableDocuments;
 
 /// A value together with what the store knows about its document.
 #[derive(Debug, Clone)]
@@ -25,8 +34,6 @@ pub struct Typed<T> {
     pub value: T,
     /// The document's full name.
     pub key: DocKey,
-    /// What kind of thing it is, as written.
-    pub resource_type: String,
     /// Its resource id, as written.
     pub resource_id: String,
     /// To name in the next write.
@@ -39,23 +46,62 @@ pub struct Typed<T> {
     pub expires: Option<Timestamp>,
 }
 
+/// Values found by a query, in the order of their resource ids.
+#[derive(Debug)]
+pub struct Listed<T> {
+    /// The values.
+    pub items: Vec<Typed<T>>,
+    /// One [`CollectionError::Decode`] per document that the query found and that could not be decoded.
+    pub unreadable: Vec<CollectionError>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<PageToken>,
+}
+
+impl<T> Listed<T> {
+    /// The values, if all could be decoded: for decisions that must not miss one.
+    pub fn complete(self) -> Result<Vec<Typed<T>>, CollectionError> {
+        match self.unreadable.into_iter().next() {
+            None => Ok(self.items),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// Why a body could not be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// It is not what the type expects.
+    #[error("the body does not fit its type")]
+    Shape(#[from] serde_json::Error),
+    /// A newer release wrote it.
+    #[error("schema version {stored} is newer than {known}")]
+    Newer {
+        /// The version of the body.
+        stored: u32,
+        /// The newest version that this process reads.
+        known: u32,
+    },
+}
+
 /// Why a typed operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {
     /// The store's own error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A stored body is not what the type expects.
-    #[error("read the body of `{key}`")]
+    /// A stored body cannot be decoded.
+    #[error("decode the body of `{key}`")]
     Decode {
         /// Which document.
         key: DocKey,
+        /// Which state of it.
+        etag: ETag,
         /// Why.
         #[source]
-        source: serde_json::Error,
+        source: DecodeError,
     },
     /// A value cannot be written as JSON.
-    #[error("write the body of `{id}`")]
+    #[error("encode the body of `{id}`")]
     Encode {
         /// Which document.
         id: DocId,
@@ -63,8 +109,8 @@ pub enum CollectionError {
         #[source]
         source: serde_json::Error,
     },
-    /// Others changed the document every time we tried to.
-    #[error("gave up on `{key}` after {ATTEMPTS} attempts: it changes all the time")]
+    /// Other writers changed the document during every attempt.
+    #[error("gave up on `{key}` after {} attempts: other writers keep changing it", Attempts::LIMIT)]
     Contended {
         /// Which document.
         key: DocKey,
@@ -86,33 +132,41 @@ impl Classify for CollectionError {
 pub struct Names {
     /// Its id inside the partition.
     pub id: DocId,
-    /// What kind of thing it is.
-    pub resource_type: String,
     /// The resource id that prefix queries look at.
     pub resource_id: String,
 }
 
-/// One container seen as documents of one Rust type. It knows nothing of schema versions: upgrading old shapes is the
-/// business of `T`'s `Deserialize`.
+/// The documents of one kind in one container.
 pub struct Collection<T> {
     store: SharedStore,
     container: Container,
-    value: PhantomData<fn() -> T>,
+    kind: Kind<T>,
+    unreadable: UnreadableDocuments,
 }
 
 impl<T> Clone for Collection<T> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), container: self.container, value: PhantomData }
+        Self {
+            store: self.store.clone(),
+            container: self.container,
+            kind: self.kind,
+            unreadable: self.unreadable.clone(),
+        }
     }
 }
 
 impl<T: Serialize + DeserializeOwned + Send> Collection<T> {
-    /// A view on this container.
-    pub fn new(store: SharedStore, container: Container) -> Self {
-        Self { store, container, value: PhantomData }
+    /// The documents of a kind in this container.
+    pub fn new(
+        store: SharedStore,
+        container: Container,
+        kind: Kind<T>,
+        unreadable: UnreadableDocuments,
+    ) -> Self {
+        Self { store, container, kind, unreadable }
     }
 
-    /// The store underneath, for batches that span types.
+    /// The store underneath, for batches that span kinds.
     pub fn store(&self) -> &SharedStore {
         &self.store
     }
@@ -127,40 +181,66 @@ impl<T: Serialize + DeserializeOwned + Send> Collection<T> {
         Batch::new(self.container, partition.clone())
     }
 
-    /// Reads one, if it is there.
-    pub async fn find(&self, key: &DocKey) -> Result<Option<Typed<T>>, CollectionError> {
-        self.store.get(key).await?.map(decode).transpose()
+    /// All documents of the kind in one partition.
+    pub fn in_partition(&self, partition: &PartitionKey) -> Query {
+        Query::partition(self.container, partition.clone()).of_type(self.kind.resource_type())
     }
 
-    /// One page of a query. The query's container must be this one.
-    pub async fn query(
-        &self,
-        query: &Query,
-        page: Page,
-    ) -> Result<(Vec<Typed<T>>, Option<PageToken>), CollectionError> {
+    /// All documents of the kind.
+    pub fn everywhere(&self) -> Query {
+        Query::all(self.container).of_type(self.kind.resource_type())
+    }
+
+    /// Reads one, if it is there.
+    pub async fn find(&self, key: &DocKey) -> Result<Option<Typed<T>>, CollectionError> {
+        self.store.get(key).await?.map(|document| self.decode(document)).transpose()
+    }
+
+    /// Decodes a document that was read through the store.
+    pub fn decode(&self, document: Document) -> Result<Typed<T>, CollectionError> {
+        let decoded = self.kind.decode(document);
+        if let Err(error) = &decoded {
+            self.unreadable.record(self.kind.resource_type(), error);
+        }
+        decoded
+    }
+
+    /// One page of a query that [`Self::in_partition`] or [`Self::everywhere`] began.
+    pub async fn page(&self, query: &Query, page: Page) -> Result<Listed<T>, CollectionError> {
         let paged = self.store.query(query, page).await?;
-        let items = paged.items.into_iter().map(decode).collect::<Result<_, _>>()?;
-        Ok((items, paged.next))
+        let mut listed =
+            Listed { items: Vec::with_capacity(paged.items.len()), unreadable: Vec::new(), next: paged.next };
+        for document in paged.items {
+            match self.decode(document) {
+                Ok(typed) => listed.items.push(typed),
+                Err(error) => listed.unreadable.push(error),
+            }
+        }
+        Ok(listed)
+    }
+
+    /// All results of a query, for sets that are small by nature.
+    pub async fn all(&self, query: &Query) -> Result<Listed<T>, CollectionError> {
+        const PAGE: usize = 100;
+        let mut all = self.page(query, Page::first(PAGE)).await?;
+        while let Some(after) = all.next.take() {
+            let listed = self.page(query, Page { size: PAGE, after: Some(after) }).await?;
+            all.items.extend(listed.items);
+            all.unreadable.extend(listed.unreadable);
+            all.next = listed.next;
+        }
+        Ok(all)
     }
 
     /// The operation that creates a document.
     pub fn create(&self, names: Names, value: &T) -> Result<Op, CollectionError> {
-        Ok(Op::Create(encode(names, value, None)?))
+        Ok(Op::Create(self.kind.encode(names, value)?))
     }
 
-    /// The operation that creates a document which expires.
-    pub fn create_for(&self, names: Names, value: &T, ttl: Duration) -> Result<Op, CollectionError> {
-        Ok(Op::Create(encode(names, value, Some(ttl))?))
-    }
-
-    /// The operation that replaces what was read by its present value. A time to live does not carry over.
+    /// The operation that replaces what was read by its present value.
     pub fn replace(&self, read: &Typed<T>) -> Result<Op, CollectionError> {
-        let names = Names {
-            id: read.key.id.clone(),
-            resource_type: read.resource_type.clone(),
-            resource_id: read.resource_id.clone(),
-        };
-        Ok(Op::Replace(encode(names, &read.value, None)?, read.etag.clone()))
+        let names = Names { id: read.key.id.clone(), resource_id: read.resource_id.clone() };
+        Ok(Op::Replace(self.kind.encode(names, &read.value)?, read.etag.clone()))
     }
 
     /// The operation that deletes what was read.
@@ -173,21 +253,21 @@ impl<T: Serialize + DeserializeOwned + Send> Collection<T> {
         Op::Check(read.key.id.clone(), read.etag.clone())
     }
 
-    /// Reads, changes and replaces one document, again and again if others change it meanwhile, but not for ever.
+    /// Reads, changes and replaces one document; repeats when another writer was faster, up to [`Attempts::LIMIT`] times.
     ///
-    /// `change` says whether there is anything to write; it may run several times and must have no other effect.
+    /// `change` returns whether there is anything to write; it may run several times and must have no other effect.
     /// Returns `None` if there is no such document, else the document as it then is.
     ///
     /// [`StoreError::Unavailable`] is passed on: the write may have happened. Calling again is safe for a change that
     /// describes a state ("phase is Ready"); one that describes a step ("count + 1") might be applied twice, so keep
-    /// an operation id in the document then. A time to live does not carry over.
+    /// an operation id in the document then.
     pub async fn update(
         &self,
         key: &DocKey,
         mut change: impl FnMut(&mut T) -> bool,
     ) -> Result<Option<Typed<T>>, CollectionError> {
-        let mut pause = FIRST_PAUSE;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::default();
+        loop {
             let Some(mut read) = self.find(key).await? else { return Ok(None) };
             if !change(&mut read.value) {
                 return Ok(Some(read));
@@ -195,49 +275,18 @@ impl<T: Serialize + DeserializeOwned + Send> Collection<T> {
             let batch = self.batch(&key.partition).with(self.replace(&read)?);
             match self.store.write(batch).await {
                 Ok(written) => {
-                    let Some(Written { etag, version }) = written.into_iter().next() else { break };
-                    read.etag = etag;
-                    read.version = version;
+                    if let Some(Written { etag, version }) = written.into_iter().next() {
+                        read.etag = etag;
+                        read.version = version;
+                    }
                     return Ok(Some(read));
                 }
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            tokio::time::sleep(pause.mul_f64(jitter())).await;
-            pause = (pause * 2).min(FIRST_PAUSE * 100);
+            if !attempts.wait_for_next().await {
+                return Err(CollectionError::Contended { key: key.clone() });
+            }
         }
-        Err(CollectionError::Contended { key: key.clone() })
     }
-}
-
-/// Between one half and one and a half, so that rivals do not meet again and again.
-fn jitter() -> f64 {
-    let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
-    0.5 + (low & 0xffff) as f64 / f64::from(0xffff_u16)
-}
-
-fn decode<T: DeserializeOwned>(document: Document) -> Result<Typed<T>, CollectionError> {
-    match document.body.to() {
-        Ok(value) => Ok(Typed {
-            value,
-            key: document.key,
-            resource_type: document.resource_type,
-            resource_id: document.resource_id,
-            etag: document.etag,
-            version: document.version,
-            modified: document.modified,
-            expires: document.expires,
-        }),
-        Err(source) => Err(CollectionError::Decode { key: document.key, source }),
-    }
-}
-
-fn encode<T: Serialize>(
-    names: Names,
-    value: &T,
-    ttl: Option<Duration>,
-) -> Result<NewDocument, CollectionError> {
-    let Names { id, resource_type, resource_id } = names;
-    let body = Raw::of(value).map_err(|source| CollectionError::Encode { id: id.clone(), source })?;
-    Ok(NewDocument { id, resource_type, resource_id, ttl, body })
 }

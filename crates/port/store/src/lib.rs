@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 pub mod adapter;
+mod attempts;
 mod batch;
 mod collection;
 mod condition;
@@ -32,8 +33,11 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use attempts::Attempts;
 pub use batch::{Batch, BatchError, MAX_BATCH, MAX_DOCUMENT_BYTES, MAX_ID_BYTES, MAX_NAME_BYTES, Op};
-pub use collection::{Collection, CollectionError, Names, Typed};
+pub use collection::{
+    Collection, CollectionError, DecodeError, Kind, Listed, Names, Typed, UnreadableDocuments,
+};
 pub use condition::{Condition, ConditionError, Expr, Literal, Path, Relation};
 pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey, Raw};
 pub use error::StoreError;

@@ -1,7 +1,13 @@
 //! ARM's notifications about subscriptions.
 
 use anyhow::Result;
+use aro_arm::hcp::cluster::Cluster;
+use aro_arm::hcp::node_pool::NodePool;
+use aro_arm::hcp::resource::Resource as _;
+use aro_arm::operation::ProvisioningState;
 use aro_fixtures::{Names, subscription_body, wait};
+use aro_rp_store::{Cascade, Documents, ListOf};
+use aro_store::UnreadableDocuments;
 use serde_json::{Value, json};
 
 use crate::support::{GA, at, put_cluster, put_node_pool, registered};
@@ -37,25 +43,22 @@ async fn deleting_a_subscription_deletes_more_clusters_than_one_batch_holds() ->
     put_node_pool(stack.arm(), &names, "c0", "np").await?;
     let path = format!("/subscriptions/{}?api-version=2.0", names.subscription);
     stack.arm().put(&path, &subscription_body("Deleted")).await?.expect(200)?;
-    // A deleted subscription cannot look; the store tells.
-    let documents = aro_rp_store::Documents::new(stack.store()?);
+    // A deleted subscription cannot read; the store can be read.
+    let documents = Documents::new(stack.store()?, UnreadableDocuments::default());
     wait::until("every cluster and its children to be deleting", || async {
-        let all =
-            aro_rp_store::ListOf::<Value>::in_subscription(&names.subscription, aro_arm::hcp::CLUSTER_TYPE);
-        let pools =
-            aro_rp_store::ListOf::<Value>::in_subscription(&names.subscription, aro_arm::hcp::NODE_POOL_TYPE);
-        let mut found = documents.all(&all).await?;
-        anyhow::ensure!(found.len() == 60);
-        found.extend(documents.all(&pools).await?);
-        let deleting = |stored: &aro_rp_store::Stored<Value>| {
-            stored.value["serviceProviderProperties"]["provisioningState"] == "Deleting"
-        };
-        Ok(found.iter().all(deleting).then_some(()))
+        let clusters = ListOf::<Cluster>::in_subscription(&names.subscription);
+        let clusters = documents.all(&clusters).await?.complete()?;
+        anyhow::ensure!(clusters.len() == 60);
+        let pools = ListOf::<NodePool>::in_subscription(&names.subscription);
+        let pools = documents.all(&pools).await?.complete()?;
+        let clusters = clusters.iter().map(|stored| stored.value.provisioning_state());
+        let mut states = clusters.chain(pools.iter().map(|stored| stored.value.provisioning_state()));
+        Ok(states.all(|state| state == ProvisioningState::Deleting).then_some(()))
     })
     .await?;
     wait::until("the cascade to be finished", || async {
-        let cascades = aro_rp_store::ListOf::<Value>::everywhere(aro_rp_store::CASCADE_TYPE);
-        Ok(documents.all(&cascades).await?.is_empty().then_some(()))
+        let cascades = documents.all(&ListOf::<Cascade>::everywhere()).await?;
+        Ok(cascades.complete()?.is_empty().then_some(()))
     })
     .await?;
     let reply = stack.arm().get(&at(&names.cluster("c0"), GA)).await?.expect(400)?;

@@ -9,7 +9,10 @@ use tokio::task::JoinSet;
 
 use super::{Fixture, THINGS, batch, conflict, create, doc, get, key, part, write};
 use aro_store::fault::{Call, Fault, FaultStore, Rates};
-use aro_store::{Change, Collection, CollectionError, DocId, Follower, Names, Op, Page, Query, StoreError};
+use aro_store::{
+    Change, Collection, CollectionError, DocId, Follower, Kind, Names, Op, Page, Query, StoreError,
+    UnreadableDocuments,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counter {
@@ -17,23 +20,26 @@ struct Counter {
     count: u64,
 }
 
+const COUNTERS: Kind<Counter> = Kind::new("Test/Counters");
+
+fn counters<F: Fixture>(fixture: &F) -> Collection<Counter> {
+    Collection::new(fixture.store(), THINGS, COUNTERS, UnreadableDocuments::default())
+}
+
 fn names(id: &str) -> Names {
-    Names {
-        id: DocId::new(id),
-        resource_type: "Test/Counters".to_owned(),
-        resource_id: format!("/counters/{id}"),
-    }
+    Names { id: DocId::new(id), resource_id: format!("/counters/{id}") }
 }
 
 /// From value to operation to value.
 pub async fn a_collection_reads_and_writes_values<F: Fixture>(fixture: &mut F) {
-    let counters: Collection<Counter> = Collection::new(fixture.store(), THINGS);
+    let counters = counters(fixture);
     let partition = part("p");
     let at = counters.key(&partition, &DocId::new("a"));
     assert!(counters.find(&at).await.unwrap().is_none());
     let zero = Counter { name: "ü".to_owned(), count: 0 };
-    let ops =
-        [counters.create(names("a"), &zero), counters.create_for(names("b"), &zero, Duration::from_secs(5))];
+    let expiring = COUNTERS.expiring(Duration::from_secs(5));
+    let expiring = Collection::new(fixture.store(), THINGS, expiring, UnreadableDocuments::default());
+    let ops = [counters.create(names("a"), &zero), expiring.create(names("b"), &zero)];
     let mut all = counters.batch(&partition);
     for op in ops {
         all.push(op.unwrap());
@@ -46,8 +52,8 @@ pub async fn a_collection_reads_and_writes_values<F: Fixture>(fixture: &mut F) {
     assert!(guard.expires.is_some());
     let both = batch("p").with(counters.replace(&read).unwrap()).with(counters.check(&guard));
     counters.store().write(both).await.unwrap();
-    let query = Query::partition(THINGS, partition.clone()).of_type("test/counters");
-    let (found, next) = counters.query(&query, Page::first(10)).await.unwrap();
+    let listed = counters.page(&counters.in_partition(&partition), Page::first(10)).await.unwrap();
+    let (found, next) = (listed.items, listed.next);
     assert_eq!(found.iter().map(|found| found.value.count).collect::<Vec<_>>(), [7, 0]);
     assert!(next.is_none());
     counters.store().write(batch("p").with(counters.delete(&found[0]))).await.unwrap();
@@ -56,7 +62,7 @@ pub async fn a_collection_reads_and_writes_values<F: Fixture>(fixture: &mut F) {
 
 /// Bounded, but enough for a handful of rivals.
 pub async fn updates_of_a_collection_survive_contention<F: Fixture>(fixture: &mut F) {
-    let counters: Collection<Counter> = Collection::new(fixture.store(), THINGS);
+    let counters = counters(fixture);
     let zero = Counter { name: String::new(), count: 0 };
     write(&fixture.store(), "p", counters.create(names("a"), &zero).unwrap()).await.unwrap();
     let mut tasks = JoinSet::new();
@@ -82,10 +88,42 @@ pub async fn updates_of_a_collection_survive_contention<F: Fixture>(fixture: &mu
     assert!(counters.update(&key("p", "none"), |_| true).await.unwrap().is_none());
 }
 
+/// In pages and as a whole; each read of it is counted.
+pub async fn an_unreadable_document_does_not_hide_its_neighbours<F: Fixture>(fixture: &mut F) {
+    let report = UnreadableDocuments::default();
+    let counters = Collection::new(fixture.store(), THINGS, COUNTERS, report.clone());
+    let partition = part("p");
+    for id in ["a", "b", "c"] {
+        let zero = Counter { name: id.to_owned(), count: 0 };
+        write(&fixture.store(), "p", counters.create(names(id), &zero).unwrap()).await.unwrap();
+    }
+    let other: Collection<String> = Collection::new(
+        fixture.store(),
+        THINGS,
+        Kind::new(COUNTERS.resource_type()),
+        UnreadableDocuments::default(),
+    );
+    write(&fixture.store(), "p", other.create(names("bb"), &"no counter".to_owned()).unwrap()).await.unwrap();
+
+    let query = counters.in_partition(&partition);
+    let first = counters.page(&query, Page::first(3)).await.unwrap();
+    assert_eq!((first.items.len(), first.unreadable.len(), first.next.is_some()), (2, 1, true));
+    let all = counters.all(&query).await.unwrap();
+    assert_eq!(all.items.iter().map(|item| item.value.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert!(
+        matches!(&all.unreadable[..], [CollectionError::Decode { key, .. }] if key.id.as_str() == "bb"),
+        "{:?}",
+        all.unreadable
+    );
+    assert!(matches!(all.complete(), Err(CollectionError::Decode { .. })));
+    assert!(counters.find(&key("p", "bb")).await.is_err());
+    assert_eq!(report.reads(THINGS, COUNTERS.resource_type()), 3);
+}
+
 /// Not as an absent document.
-pub async fn a_body_of_another_shape_is_told_as_such<F: Fixture>(fixture: &mut F) {
+pub async fn a_body_of_another_shape_is_an_error<F: Fixture>(fixture: &mut F) {
     create(&fixture.store(), "p", "a").await;
-    let counters: Collection<Counter> = Collection::new(fixture.store(), THINGS);
+    let counters = counters(fixture);
     let refused = counters.find(&key("p", "a")).await;
     assert!(matches!(refused, Err(CollectionError::Decode { .. })), "{refused:?}");
 }

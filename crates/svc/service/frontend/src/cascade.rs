@@ -12,7 +12,7 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::ProvisioningState;
 use aro_arm::subscription::{State, Subscription};
 use aro_base::chain;
-use aro_rp_store::{CASCADE_TYPE, Cascade, ListOf, Write};
+use aro_rp_store::{Cascade, ListOf, Write};
 use aro_runtime::{Phase, RunError, Scope, TaskKind};
 use aro_store::{Page, StoreError};
 use tokio::time::timeout;
@@ -47,7 +47,7 @@ pub fn start(shared: &Arc<Shared>, scope: &Scope) {
 }
 
 async fn sweep(shared: &Shared, scope: &Scope) -> Result<(), Failure> {
-    for cascade in shared.documents.all(&ListOf::<Cascade>::everywhere(CASCADE_TYPE)).await? {
+    for cascade in shared.documents.all(&ListOf::<Cascade>::everywhere()).await?.items {
         if scope.is_cancelled() {
             return Ok(());
         }
@@ -84,7 +84,7 @@ async fn next_clusters(shared: &Shared, subscription: &ResourceId) -> Result<boo
     if stored.is_none_or(|stored| stored.value.state != State::Deleted) {
         return Ok(false);
     }
-    let list = ListOf::<Cluster>::in_subscription(subscription.name(), Cluster::TYPE);
+    let list = ListOf::<Cluster>::in_subscription(subscription.name());
     let mut page = Page::first(CLUSTERS_AT_ONCE);
     let mut any = false;
     loop {

@@ -2,7 +2,7 @@
 
 use aro_arm::{FieldError, FieldPath, ResourceId};
 use aro_rp_store::{Claim, ClaimKind, Documents, Write};
-use aro_store::StoreError;
+use aro_store::CollectionError;
 
 /// Something a new resource wants to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub async fn take(
     holder: &ResourceId,
     wanted: &[Wanted],
     look: bool,
-) -> Result<Vec<FieldError>, StoreError> {
+) -> Result<Vec<FieldError>, CollectionError> {
     let subscription = holder.subscription().unwrap_or_default();
     let mut problems = Vec::new();
     for want in wanted {

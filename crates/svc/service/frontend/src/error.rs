@@ -6,7 +6,7 @@
 use aro_arm::operation::OperationError;
 use aro_arm::subscription::State;
 use aro_arm::{ArmError, Code, FieldError, ResourceId};
-use aro_store::StoreError;
+use aro_store::{CollectionError, StoreError};
 use http::StatusCode;
 
 use crate::answer::Answer;
@@ -208,6 +208,18 @@ fn supported_versions() -> String {
     let names: Vec<&str> =
         aro_arm::hcp::version::ApiVersion::ALL.iter().map(|version| version.as_str()).collect();
     names.join(", ")
+}
+
+impl From<CollectionError> for Failure {
+    fn from(error: CollectionError) -> Self {
+        match error {
+            CollectionError::Store(error) => error.into(),
+            CollectionError::Contended { .. } => Self::Contention,
+            CollectionError::Decode { .. } | CollectionError::Encode { .. } => {
+                Self::Internal(Box::new(error))
+            }
+        }
+    }
 }
 
 impl From<StoreError> for Failure {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use aro_rp_store::Documents;
 use aro_runtime::{BuildError, Checked, Component, Role, RunError, Scope};
+use aro_store::UnreadableDocuments;
 use aro_web::{ServeOptions, serve};
 use axum::Router;
 use tokio::sync::Notify;
@@ -30,7 +32,7 @@ impl Role for Frontend {
 
     fn build(config: Checked<FrontendConfig>, ports: FrontendPorts) -> Result<Self, BuildError> {
         let shared = Arc::new(Shared {
-            documents: aro_rp_store::Documents::new(ports.store),
+            documents: Documents::new(ports.store, UnreadableDocuments::new(&ports.metrics)),
             clock: ports.clock,
             location: config.location.clone(),
             max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),

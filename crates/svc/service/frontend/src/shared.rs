@@ -9,6 +9,7 @@ use aro_arm::subscription::Subscription;
 use aro_arm::{FieldError, FieldPath, ResourceId, SystemData};
 use aro_base::{SharedClock, Timestamp};
 use aro_rp_store::Documents;
+use aro_store::Attempts;
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
@@ -38,17 +39,14 @@ pub struct Shared {
     pub cascade: Notify,
 }
 
-/// How often a write is tried again when others changed the same documents meanwhile.
-const ATTEMPTS: usize = 5;
-
-/// Runs a read-decide-write until nobody interfered. `attempt` counts from 0.
-pub async fn until_undisturbed<T, F: Future<Output = Result<T, Failure>>>(
-    mut once: impl FnMut(usize) -> F,
+/// Runs a read-decide-write until its batch meets no conflict. `once` gets the number of failed attempts.
+pub async fn retry_conflicts<T, F: Future<Output = Result<T, Failure>>>(
+    mut once: impl FnMut(u32) -> F,
 ) -> Result<T, Failure> {
-    let mut attempt = 0;
+    let mut attempts = Attempts::default();
     loop {
-        match once(attempt).await {
-            Err(Failure::Contention) if attempt + 1 < ATTEMPTS => attempt += 1,
+        match once(attempts.failed()).await {
+            Err(Failure::Contention) if attempts.wait_for_next().await => {}
             other => return other,
         }
     }

@@ -5,7 +5,8 @@ use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::operation::{CredentialRequest, Request as Asked};
-use aro_rp_store::{Stored, Write};
+use aro_rp_store::Write;
+use aro_store::Typed;
 use http::StatusCode;
 
 use super::delete::active_operations;
@@ -14,7 +15,7 @@ use crate::answer::Answer;
 use crate::conflict;
 use crate::error::Failure;
 use crate::operations::{self, Asker};
-use crate::shared::{Request, Shared, until_undisturbed};
+use crate::shared::{Request, Shared, retry_conflicts};
 
 /// Since this version the caller keeps its private key and sends a certificate request.
 const CSR_SINCE: ApiVersion = ApiVersion::V2026_09_01Preview;
@@ -24,7 +25,7 @@ pub async fn request(shared: &Shared, request: &Request) -> Result<Answer, Failu
         true => Some(credential::decode_request(&request.json()?).map_err(Failure::Problems)?),
         false => None,
     };
-    until_undisturbed(|_| async {
+    retry_conflicts(|_| async {
         let cluster = cluster_at_rest(shared, request).await?;
         let id = &cluster.value.id;
         let mut operation = operations::begin(
@@ -47,14 +48,14 @@ pub async fn request(shared: &Shared, request: &Request) -> Result<Answer, Failu
 }
 
 pub async fn revoke(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    until_undisturbed(|_| async {
+    retry_conflicts(|_| async {
         let cluster = cluster_at_rest(shared, request).await?;
         let (id, now) = (&cluster.value.id, shared.clock.now());
         let operation = operations::begin(shared, &Asker::Client(request), Asked::RevokeCredentials, id, now);
         let mut write = Write::new(&request.matched.subscription);
         let mut revoking = cluster.value.clone();
         revoking.hosting.revoke_credentials_operation_id = Some(operation.operation_id.name().to_owned());
-        write.replace(id, Cluster::TYPE, &revoking, &cluster.etag)?;
+        write.replace(id, &revoking, &cluster.etag)?;
         write.create_operation(&operation)?.owe(&operations::owed(&operation))?;
         for active in active_operations(shared, id).await? {
             let mut ended = active.value.clone();
@@ -68,7 +69,7 @@ pub async fn revoke(shared: &Shared, request: &Request) -> Result<Answer, Failur
     .await
 }
 
-async fn cluster_at_rest(shared: &Shared, request: &Request) -> Result<Stored<Cluster>, Failure> {
+async fn cluster_at_rest(shared: &Shared, request: &Request) -> Result<Typed<Cluster>, Failure> {
     let id = request.matched.cluster_id();
     let cluster = shared.documents.find::<Cluster>(&id).await?.ok_or(Failure::NotFound(id))?;
     let revoking = cluster.value.hosting.revoke_credentials_operation_id.is_some();

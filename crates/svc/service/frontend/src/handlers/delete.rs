@@ -12,8 +12,8 @@ use aro_arm::hcp::node_pool::NodePool;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
 use aro_base::Timestamp;
-use aro_rp_store::{CASCADE_TYPE, Cascade, ListOf, OPERATION_TYPE, Stored, Write};
-use aro_store::{Filter, MAX_BATCH, StoreError};
+use aro_rp_store::{Cascade, ListOf, RpDocument, Write};
+use aro_store::{CollectionError, Filter, MAX_BATCH, Typed};
 use http::StatusCode;
 
 use super::kind::Kind;
@@ -23,11 +23,11 @@ use crate::cascade;
 use crate::conflict;
 use crate::error::Failure;
 use crate::operations::{self, Asker};
-use crate::shared::{Request, Shared, until_undisturbed};
+use crate::shared::{Request, Shared, retry_conflicts};
 
 /// Deletes a cluster, a node pool or an external auth.
 pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    until_undisturbed(|_| async {
+    retry_conflicts(|_| async {
         let id = request.matched.resource_id();
         let Some(stored) = shared.documents.find::<T>(&id).await? else {
             return Ok(Answer::empty(StatusCode::NO_CONTENT));
@@ -46,14 +46,14 @@ pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answe
 
 /// Deletes a cluster because its subscription goes.
 pub async fn cluster_by_cascade(shared: &Shared, id: &ResourceId) -> Result<(), Failure> {
-    until_undisturbed(|_| cluster(shared, &Asker::Cascade, id)).await.map(drop)
+    retry_conflicts(|_| cluster(shared, &Asker::Cascade, id)).await.map(drop)
 }
 
 async fn child<T: Kind>(
     shared: &Shared,
     request: &Request,
     asker: &Asker<'_>,
-    stored: &Stored<T>,
+    stored: &Typed<T>,
 ) -> Result<Operation, Failure> {
     parent_for_write::<T>(shared, request, "delete").await?;
     let (id, now) = (stored.value.id(), shared.clock.now());
@@ -110,7 +110,7 @@ async fn cluster(shared: &Shared, asker: &Asker<'_>, id: &ResourceId) -> Result<
     let external_auths = children::<ExternalAuth>(shared, id).await?;
     // The cascade is always recorded: a child may have slipped in between the look and the commit.
     let cascade = Cascade { root: stored.value.id().clone() };
-    write.create(&cascade.id(), CASCADE_TYPE, &cascade)?;
+    write.create(&cascade.id(), &cascade)?;
     let all_fit = mark_while_room(shared, &mut write, &node_pools, MAX_BATCH, now).await?
         && mark_while_room(shared, &mut write, &external_auths, MAX_BATCH, now).await?;
     commit(shared, write, &operation, 0).await?;
@@ -142,7 +142,7 @@ pub async fn mark_children(shared: &Shared, cluster: &ResourceId) -> Result<bool
 async fn mark_while_room<T: Kind>(
     shared: &Shared,
     write: &mut Write,
-    children: &[Stored<T>],
+    children: &[Typed<T>],
     room: usize,
     now: Timestamp,
 ) -> Result<bool, Failure> {
@@ -160,13 +160,13 @@ async fn mark_while_room<T: Kind>(
 }
 
 /// Marks one resource, records its operation and ends the ones it supersedes.
-fn mark<T: Resource>(
+fn mark<T: Resource + RpDocument>(
     write: &mut Write,
-    stored: &Stored<T>,
+    stored: &Typed<T>,
     operation: &Operation,
-    active: &[Stored<Operation>],
+    active: &[Typed<Operation>],
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<(), CollectionError> {
     let mut resource = stored.value.clone();
     resource.set_provisioning_state(ProvisioningState::Deleting);
     let service = resource.service_mut();
@@ -174,7 +174,7 @@ fn mark<T: Resource>(
     service.deletion_timestamp.get_or_insert(now);
     let timeout = aro_base::SignedDuration::from_secs(service.delete_timeout_seconds());
     service.delete_operation_completion_deadline = now.checked_add(timeout).ok();
-    write.replace(resource.id(), T::TYPE, &resource, &stored.etag)?;
+    write.replace(resource.id(), &resource, &stored.etag)?;
     write.create_operation(operation)?;
     for superseded in active {
         let mut ended = superseded.value.clone();
@@ -185,9 +185,11 @@ fn mark<T: Resource>(
     Ok(())
 }
 
-async fn children<T: Kind>(shared: &Shared, cluster: &ResourceId) -> Result<Vec<Stored<T>>, StoreError> {
+async fn children<T: Kind>(shared: &Shared, cluster: &ResourceId) -> Result<Vec<Typed<T>>, CollectionError> {
     let subscription = cluster.subscription().unwrap_or_default();
-    shared.documents.all(&ListOf::<T>::in_subscription(subscription, T::TYPE).below(cluster.as_str())).await
+    let list = ListOf::<T>::in_subscription(subscription).below(cluster.as_str());
+    // A deletion must not miss a child, not even one that cannot be decoded.
+    shared.documents.all(&list).await?.complete()
 }
 
 /// The states in which an operation is still under way.
@@ -203,10 +205,10 @@ const UNDER_WAY: [ProvisioningState; 5] = [
 pub async fn active_operations(
     shared: &Shared,
     id: &ResourceId,
-) -> Result<Vec<Stored<Operation>>, StoreError> {
+) -> Result<Vec<Typed<Operation>>, CollectionError> {
     let states = UNDER_WAY.iter().map(|state| state.as_str().to_owned()).collect();
-    let list = ListOf::<Operation>::in_subscription(id.subscription().unwrap_or_default(), OPERATION_TYPE)
+    let list = ListOf::<Operation>::in_subscription(id.subscription().unwrap_or_default())
         .filter(Filter::EqIgnoreCase("externalId", id.as_str().to_owned()))
         .filter(Filter::In("status", states));
-    shared.documents.all(&list).await
+    shared.documents.all(&list).await?.complete()
 }

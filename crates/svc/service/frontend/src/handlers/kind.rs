@@ -11,7 +11,8 @@ use aro_arm::hcp::service_provider::{
     ServiceProviderNodePool,
 };
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_rp_store::{ClaimKind, ListOf, Stored};
+use aro_rp_store::{ClaimKind, ListOf, RpDocument};
+use aro_store::Typed;
 use tokio::time::timeout;
 
 use crate::claims::Wanted;
@@ -23,12 +24,12 @@ use crate::shared::Shared;
 pub struct Surroundings<'a> {
     pub shared: &'a Shared,
     /// The cluster a child belongs to.
-    pub parent: Option<&'a Stored<Cluster>>,
+    pub parent: Option<&'a Typed<Cluster>>,
     pub experimental: bool,
 }
 
 /// A resource as the frontend serves it.
-pub trait Kind: Resource {
+pub trait Kind: Resource + RpDocument {
     /// Whether it lives below a cluster.
     const IS_CHILD: bool;
 
@@ -200,9 +201,9 @@ async fn control_plane_versions(
 
 async fn node_pool_versions(shared: &Shared, cluster: &ResourceId) -> Result<Vec<NodePoolVersions>, Failure> {
     let subscription = cluster.subscription().unwrap_or_default();
-    let list = ListOf::<NodePool>::in_subscription(subscription, NodePool::TYPE).below(cluster.as_str());
+    let list = ListOf::<NodePool>::in_subscription(subscription).below(cluster.as_str());
     let mut versions = Vec::new();
-    for stored in shared.documents.all(&list).await? {
+    for stored in shared.documents.all(&list).await?.complete()? {
         if stored.value.service().deletion_timestamp.is_none() {
             versions.push(versions_of_node_pool(shared, &stored.value).await?);
         }

@@ -6,7 +6,7 @@ use aro_arm::hcp::node_pool::NodePool;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, OperationError, ProvisioningState, Request as Asked};
 use aro_arm::{Code, json};
-use aro_rp_store::operation_document_id;
+use aro_rp_store::{RpDocument, operation_document_id};
 use http::StatusCode;
 
 use crate::answer::Answer;
@@ -76,7 +76,7 @@ async fn resource(
     Ok(Answer::bytes(status, body))
 }
 
-async fn render<T: Resource>(
+async fn render<T: Resource + RpDocument>(
     shared: &Shared,
     request: &Request,
     operation: &Operation,

@@ -5,8 +5,8 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
 use aro_arm::{FieldError, FieldPath, ResourceId, json};
 use aro_base::ETag;
-use aro_rp_store::{ListOf, Stored, Write, decode, operation_document_id};
-use aro_store::{StoreError, Written};
+use aro_rp_store::{ListOf, Write, operation_document_id};
+use aro_store::{CollectionError, StoreError, Typed, Written};
 use http::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::claims;
 use crate::conflict;
 use crate::error::Failure;
 use crate::operations::{self, Asker};
-use crate::shared::{Request, Shared, until_undisturbed};
+use crate::shared::{Request, Shared, retry_conflicts};
 
 /// All methods of one resource.
 pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
@@ -27,11 +27,11 @@ pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answe
         Method::DELETE => delete::handle::<T>(shared, request).await,
         Method::PUT => {
             let body = request.json()?;
-            until_undisturbed(|attempt| put::<T>(shared, request, &body, attempt)).await
+            retry_conflicts(|attempt| put::<T>(shared, request, &body, attempt)).await
         }
         _ => {
             let patch = request.json()?;
-            until_undisturbed(|_| update::<T>(shared, request, &patch)).await
+            retry_conflicts(|_| update::<T>(shared, request, &patch)).await
         }
     }
 }
@@ -43,8 +43,8 @@ async fn get<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Fail
         return Ok(with_etag(Answer::empty(StatusCode::NOT_MODIFIED), Some(&document.etag)));
     }
     let body = shared.rendered.body(&document, request.version, || {
-        let stored: Stored<T> = decode(&document)?;
-        Ok::<_, StoreError>(json::to_body(&stored.value.render(request.version)))
+        let stored = shared.documents.of::<T>().decode(document.clone())?;
+        Ok::<_, CollectionError>(json::to_body(&stored.value.render(request.version)))
     })?;
     Ok(with_etag(Answer::bytes(StatusCode::OK, body), Some(&document.etag)))
 }
@@ -52,7 +52,7 @@ async fn get<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Fail
 /// Clusters of a subscription or of one of its groups.
 pub async fn list_clusters(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let (subscription, group) = (&request.matched.subscription, &request.matched.resource_group);
-    let all = ListOf::<Cluster>::in_subscription(subscription, Cluster::TYPE);
+    let all = ListOf::<Cluster>::in_subscription(subscription);
     let list = match group.is_empty() {
         true => all,
         false => all.below(&format!("/subscriptions/{subscription}/resourceGroups/{group}")),
@@ -66,7 +66,7 @@ pub async fn list_children<T: Kind>(shared: &Shared, request: &Request) -> Resul
     if !shared.documents.exists(&cluster).await? {
         return Err(Failure::NotFound(cluster));
     }
-    let list = ListOf::<T>::in_subscription(&request.matched.subscription, T::TYPE).below(cluster.as_str());
+    let list = ListOf::<T>::in_subscription(&request.matched.subscription).below(cluster.as_str());
     list_page(shared, request, &list).await
 }
 
@@ -90,7 +90,7 @@ async fn put<T: Kind>(
     shared: &Shared,
     request: &Request,
     body: &Value,
-    attempt: usize,
+    attempt: u32,
 ) -> Result<Answer, Failure> {
     let id = request.matched.resource_id();
     match shared.documents.find::<T>(&id).await? {
@@ -109,7 +109,7 @@ async fn create<T: Kind>(
     shared: &Shared,
     request: &Request,
     body: &Value,
-    attempt: usize,
+    attempt: u32,
 ) -> Result<Answer, Failure> {
     let id = request.matched.resource_id();
     request.caller.preconditions.check_write(None).map_err(Failure::Precondition)?;
@@ -130,10 +130,7 @@ async fn create<T: Kind>(
 
     let operation = operations::begin(shared, &Asker::Client(request), Asked::Create, &id, now);
     accept(&mut resource, &operation);
-    write
-        .create(&id, T::TYPE, &resource)?
-        .create_operation(&operation)?
-        .owe(&operations::owed(&operation))?;
+    write.create(&id, &resource)?.create_operation(&operation)?.owe(&operations::owed(&operation))?;
     if let Some(parent) = &parent {
         // If the cluster begins to go meanwhile, its new child must not slip in.
         write.unchanged(&parent.value.id, &parent.etag);
@@ -148,7 +145,7 @@ async fn change<T: Kind>(
     shared: &Shared,
     request: &Request,
     body: &Value,
-    stored: Stored<T>,
+    stored: Typed<T>,
 ) -> Result<Answer, Failure> {
     // The id keeps the case it was created with.
     let id = stored.value.id().clone();
@@ -178,7 +175,7 @@ async fn change<T: Kind>(
     accept(&mut resource, &operation);
     let mut write = Write::new(&request.matched.subscription);
     write
-        .replace(&id, T::TYPE, &resource, &stored.etag)?
+        .replace(&id, &resource, &stored.etag)?
         .create_operation(&operation)?
         .owe(&operations::owed(&operation))?;
     let etag = commit(shared, write, &operation, 0).await?;
@@ -192,7 +189,7 @@ pub async fn parent_for_write<T: Kind>(
     shared: &Shared,
     request: &Request,
     verb: &str,
-) -> Result<Option<Stored<Cluster>>, Failure> {
+) -> Result<Option<Typed<Cluster>>, Failure> {
     if !T::IS_CHILD {
         return Ok(None);
     }

@@ -2,13 +2,13 @@
 
 use aro_arm::subscription::{State, Subscription, is_date};
 use aro_arm::{FieldError, FieldPath, ResourceId};
-use aro_rp_store::{CASCADE_TYPE, Cascade, SUBSCRIPTION_TYPE, Write};
+use aro_rp_store::{Cascade, Write};
 use http::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::error::Failure;
-use crate::shared::{Request, Shared, until_undisturbed};
+use crate::shared::{Request, Shared, retry_conflicts};
 
 pub async fn handle(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let id = ResourceId::of_subscription(&request.matched.subscription);
@@ -18,7 +18,7 @@ pub async fn handle(shared: &Shared, request: &Request) -> Result<Answer, Failur
     }
     debug_assert_eq!(request.method, Method::PUT);
     let subscription = decode(&request.json()?).map_err(Failure::Problems)?;
-    until_undisturbed(|_| put(shared, &id, &subscription)).await
+    retry_conflicts(|_| put(shared, &id, &subscription)).await
 }
 
 /// Stores what changed. A subscription that goes takes its clusters along: that may be many, so it is carried
@@ -27,14 +27,14 @@ async fn put(shared: &Shared, id: &ResourceId, new: &Subscription) -> Result<Ans
     let stored = shared.documents.find::<Subscription>(id).await?;
     let mut write = Write::new(id.name());
     match &stored {
-        None => write.create(id, SUBSCRIPTION_TYPE, new)?,
+        None => write.create(id, new)?,
         Some(old) if old.value == *new => return Ok(answer(new)),
-        Some(old) => write.replace(id, SUBSCRIPTION_TYPE, new, &old.etag)?,
+        Some(old) => write.replace(id, new, &old.etag)?,
     };
     if new.state == State::Deleted {
         let cascade = Cascade { root: id.clone() };
         if !shared.documents.exists(&cascade.id()).await? {
-            write.create(&cascade.id(), CASCADE_TYPE, &cascade)?;
+            write.create(&cascade.id(), &cascade)?;
         }
     }
     write.commit(shared.documents.store()).await?;
