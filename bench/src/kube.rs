@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use aro_app::{App, AppConfig, DataDir, RoleName, StartOptions};
+use aro_app::{App, AppConfig, Composition, DataDir, StartOptions};
 use aro_harness::{Process, StoreChoice};
 use aro_kube_e2e::client::Client;
 use aro_kube_e2e::real::{Real, binaries};
@@ -360,7 +360,7 @@ async fn new_clusters(options: &Options) -> Result<Vec<Row>> {
         .set("kube.clusters", "[\"first\"]")
         .set("telemetry.log", "warn");
     let dir = tempfile::tempdir()?;
-    let start = StartOptions::roles(DataDir::kept(dir.path()), vec![RoleName::Kube]);
+    let start = StartOptions::new(DataDir::kept(dir.path()), Composition::Kube);
     let app = App::start(AppConfig::load(&sources)?, start).await?;
     let clusters = app.clusters().context("kube runs")?;
     let address = app.addr("kube").context("kube listens")?;

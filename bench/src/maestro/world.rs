@@ -54,7 +54,7 @@ impl World {
         let clusters = json!(["svc"].into_iter().chain(names.iter().map(String::as_str)).collect::<Vec<_>>());
         let settings = [
             ("kube.clusters", clusters.to_string()),
-            ("region.maestro_grpc_listen", "127.0.0.1:0".to_owned()),
+            ("maestro.debug_grpc_listen", "127.0.0.1:0".to_owned()),
             ("telemetry.log", "warn".to_owned()),
         ];
         let process = start("up", StoreChoice::Embedded, &settings).await?;

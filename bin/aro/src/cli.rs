@@ -1,10 +1,12 @@
-//! The command line.
+//! The command line: the commands of the program itself, and one subcommand for each role of the registry.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use aro_app::{Registry, RoleDescriptor};
 use aro_runtime::config::Sources;
 use aro_runtime::{Environment, Profile};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Azure Red Hat OpenShift, the whole service in one binary.
 #[derive(Debug, Parser)]
@@ -18,29 +20,74 @@ pub struct Cli {
 pub enum Command {
     /// Run a complete region in this process.
     Up(UpArgs),
-    /// Run the ARM front end alone.
-    Frontend(RoleArgs),
-    /// Run the embedded MQTT broker alone.
-    Broker(RoleArgs),
-    /// Run the multicluster engine of a management cluster alone.
-    Mce(RoleArgs),
-    /// Manifests over MQTT.
-    Maestro(MaestroArgs),
     /// Run embedded Kubernetes alone.
     Kube(KubeArgs),
     /// Print the kubeconfig of a cluster that `aro up` or `aro kube` runs.
     Kubeconfig(KubeconfigArgs),
-    /// Look at the configuration.
+    /// Print or check the configuration.
     Config(ConfigArgs),
     /// Bring the store's schema up to date.
     Migrate(MigrateArgs),
-    /// Write what others install.
+    /// Write files that other tools install.
     Gen(GenArgs),
     /// Write the reference documents of this program.
     #[command(hide = true)]
     Generate(GenerateArgs),
     /// Print the version.
     Version,
+}
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Invocation {
+    /// A command of the program.
+    Command(Box<Command>),
+    /// A role, alone.
+    Role(&'static RoleDescriptor, RoleArgs),
+}
+
+/// The commands of the program and the subcommands of its roles.
+pub fn command(registry: Registry) -> clap::Command {
+    let mut cli = Cli::command();
+    for role in registry.iter() {
+        let own = RoleArgs::augment_args(clap::Command::new(role.command)).about(role.about);
+        let Some(group) = role.group else {
+            cli = cli.subcommand(own);
+            continue;
+        };
+        if cli.find_subcommand(group.name).is_none() {
+            let empty = clap::Command::new(group.name).about(group.about);
+            cli = cli.subcommand(empty.subcommand_required(true).arg_required_else_help(true));
+        }
+        cli = cli.mut_subcommand(group.name, |group| group.subcommand(own));
+    }
+    cli
+}
+
+/// Parses arguments, the program's name first.
+pub fn parse(
+    registry: Registry,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Invocation, clap::Error> {
+    let mut cli = command(registry);
+    let matches = cli.try_get_matches_from_mut(arguments)?;
+    if let Some((role, matches)) = role_of(registry, &matches) {
+        return Ok(Invocation::Role(role, RoleArgs::from_arg_matches(matches)?));
+    }
+    let parsed = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli))?;
+    Ok(Invocation::Command(Box::new(parsed.command)))
+}
+
+/// The role whose subcommand was called.
+fn role_of(registry: Registry, matches: &ArgMatches) -> Option<(&'static RoleDescriptor, &ArgMatches)> {
+    let (name, inner) = matches.subcommand()?;
+    registry.iter().find_map(|role| match role.group {
+        None => (role.command == name).then_some((role, inner)),
+        Some(group) if group.name == name => {
+            inner.subcommand().filter(|(name, _)| *name == role.command).map(|(_, inner)| (role, inner))
+        }
+        Some(_) => None,
+    })
 }
 
 /// Where configuration comes from; the same for every command.
@@ -77,7 +124,7 @@ pub struct UpArgs {
     pub sources: ConfigSources,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Open on loopback the ports that a region keeps to itself, too.
+    /// Also open, on loopback, the ports that a region keeps closed.
     #[arg(long)]
     pub debug_ports: bool,
     /// Once ready, write the bound addresses to this file, as JSON: `{"name": "address"}`.
@@ -94,20 +141,6 @@ pub struct RoleArgs {
     /// Once ready, write the bound addresses to this file, as JSON: `{"name": "address"}`.
     #[arg(long, value_name = "PATH")]
     pub endpoints_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct MaestroArgs {
-    #[command(subcommand)]
-    pub command: MaestroCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum MaestroCommand {
-    /// Run the Maestro server alone.
-    Server(RoleArgs),
-    /// Run the agent of a management cluster alone.
-    Agent(RoleArgs),
 }
 
 #[derive(Debug, Args)]
@@ -140,7 +173,7 @@ pub struct ConfigArgs {
 pub enum ConfigCommand {
     /// Print the effective configuration and where each value comes from.
     Print(ConfigSources),
-    /// Say whether the configuration can be used, or everything that is wrong with it.
+    /// Check the configuration and report everything that is wrong with it.
     Check(ConfigSources),
 }
 
@@ -198,11 +231,43 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+
+    fn parsed(arguments: &str) -> Result<Invocation, clap::Error> {
+        parse(Registry::ARO, arguments.split(' ').map(OsString::from))
+    }
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command(Registry::ARO).debug_assert();
+    }
+
+    #[test]
+    fn every_role_has_a_subcommand() {
+        for role in Registry::ARO.iter() {
+            let line = format!("aro {} --ephemeral", role.command_line());
+            let Ok(Invocation::Role(found, args)) = parsed(&line) else { panic!("{line}") };
+            assert_eq!(found.name, role.name);
+            assert!(args.data.ephemeral);
+        }
+    }
+
+    #[test]
+    fn a_role_that_is_added_to_the_registry_has_a_subcommand() {
+        let registry = Registry::new(&[&aro_scratch_role::DESCRIPTOR]);
+        let parsed = parse(registry, ["aro", "scratch"].map(OsString::from));
+        assert!(matches!(parsed, Ok(Invocation::Role(role, _)) if role.name == "scratch"));
+        let help = command(registry).render_help().to_string();
+        assert!(help.contains("Run the scratch role alone"), "{help}");
+    }
+
+    #[test]
+    fn commands_of_the_program_are_not_roles() {
+        for line in ["aro up --ephemeral", "aro kube --cluster svc", "aro version", "aro config check"] {
+            assert!(matches!(parsed(line), Ok(Invocation::Command(_))), "{line}");
+        }
+        for line in ["aro", "aro maestro", "aro nothing", "aro maestro nothing"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
     }
 
     #[test]

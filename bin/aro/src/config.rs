@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use aro_app::Registry;
 use aro_runtime::config::{ConfigProblems, PrintedKey};
 
 use crate::cli::{ConfigArgs, ConfigCommand};
@@ -10,11 +11,11 @@ use crate::output::{complain, say};
 
 pub fn run(args: ConfigArgs) -> ExitCode {
     match args.command {
-        ConfigCommand::Print(sources) => match aro_app::schema().load(&sources.sources(None)) {
+        ConfigCommand::Print(sources) => match aro_app::schema(Registry::ARO).load(&sources.sources(None)) {
             Ok(loaded) => say(&printed(&loaded.print())),
             Err(problems) => return refused(&problems),
         },
-        ConfigCommand::Check(sources) => match aro_app::schema().load(&sources.sources(None)) {
+        ConfigCommand::Check(sources) => match aro_app::schema(Registry::ARO).load(&sources.sources(None)) {
             Ok(_) => say("ok"),
             Err(problems) => return refused(&problems),
         },

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use aro_app::{AppConfig, RoleName};
+use aro_app::{AppConfig, Composition};
 use aro_runtime::Environment;
 
 use crate::cli::{KubeArgs, KubeconfigArgs};
@@ -16,10 +16,10 @@ pub async fn run(args: KubeArgs) -> anyhow::Result<ExitCode> {
         let names: Vec<String> = clusters.iter().map(|name| format!("{name:?}")).collect();
         role.sources.set.push(("kube.clusters".to_owned(), format!("[{}]", names.join(", "))));
     }
-    role::run(role, RoleName::Kube).await
+    role::run_alone(role, Composition::Kube).await
 }
 
-/// Prints what the running process has written: only it holds the keys.
+/// Prints the file that the running process has written; no other process holds the keys.
 pub fn kubeconfig(args: KubeconfigArgs) -> anyhow::Result<ExitCode> {
     let config = AppConfig::load(&args.sources.sources(args.data_dir))?;
     let data = stack::data_dir(&config, false, &Environment::of_process())?;

@@ -15,36 +15,35 @@ mod version;
 
 use std::process::ExitCode;
 
-use aro_app::RoleName;
-use clap::Parser as _;
+use aro_app::Registry;
 
-use crate::cli::{Cli, Command, GenArgs, GenCommand, MaestroArgs, MaestroCommand};
+use crate::cli::{Command, GenArgs, GenCommand, Invocation};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let invocation = match cli::parse(Registry::ARO, std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(error) => error.exit(),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&anyhow::Error::new(error).context("start the async runtime")),
     };
-    match runtime.block_on(run(cli.command)) {
+    match runtime.block_on(run(invocation)) {
         Ok(code) => code,
         Err(error) => failed(&error),
     }
 }
 
-async fn run(command: Command) -> anyhow::Result<ExitCode> {
+async fn run(invocation: Invocation) -> anyhow::Result<ExitCode> {
+    let command = match invocation {
+        Invocation::Role(role, args) => return role::run(args, role).await,
+        Invocation::Command(command) => *command,
+    };
     match command {
         Command::Up(args) => up::run(args).await,
-        Command::Frontend(args) => role::run(args, RoleName::Frontend).await,
-        Command::Broker(args) => role::run(args, RoleName::Broker).await,
-        Command::Mce(args) => role::run(args, RoleName::Mce).await,
-        Command::Maestro(MaestroArgs { command }) => match command {
-            MaestroCommand::Server(args) => role::run(args, RoleName::MaestroServer).await,
-            MaestroCommand::Agent(args) => role::run(args, RoleName::MaestroAgent).await,
-        },
         Command::Kube(args) => kube::run(args).await,
         Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Config(args) => Ok(config::run(args)),

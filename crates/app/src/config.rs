@@ -2,18 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use aro_broker::BrokerConfig;
-use aro_frontend::FrontendConfig;
 use aro_kube_apiserver::KubeConfig;
-use aro_maestro::MaestroConfig;
-use aro_maestro_agent::MaestroAgentConfig;
-use aro_mce::MceConfig;
 use aro_runtime::config::{Loaded, Schema, Sources};
 use aro_runtime::telemetry::TelemetryConfig;
 use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
 
-use crate::StoreConfig;
+use crate::{Registry, StoreConfig};
 
 aro_runtime::section! {
     /// The process as a whole.
@@ -22,7 +18,7 @@ aro_runtime::section! {
         pub data_dir: Option<PathBuf> = None,
         /// How long everything together may take to become ready.
         pub start_timeout: Period = Period::secs(60),
-        /// How long everything together may take to stop; who is late is named and cut off.
+        /// How long everything together may take to stop; tasks that are late are logged by name and aborted.
         pub grace: Period = Period::secs(35),
     }
 }
@@ -33,29 +29,7 @@ impl Section for ProcessConfig {
             problems.add("data_dir", "must not be empty");
         }
         if self.start_timeout.get().is_zero() {
-            problems.add("start_timeout", "must be longer than nothing");
-        }
-    }
-}
-
-aro_runtime::section! {
-    /// What belongs to a region as a whole.
-    pub struct RegionConfig in "region" {
-        /// Where `aro up --debug-ports` opens Maestro's REST API.
-        pub maestro_listen: SocketAddr = ([127, 0, 0, 1], 8002).into(),
-        /// Where `aro up --debug-ports` opens Maestro's gRPC door for sources, which asks for a certificate of the region's
-        /// authority of sources (`region/sources` in the data directory). Not set: nowhere.
-        pub maestro_grpc_listen: Option<SocketAddr> = None,
-    }
-}
-
-impl Section for RegionConfig {
-    fn examine(&self, problems: &mut Problems) {
-        if !self.maestro_listen.ip().is_loopback() {
-            problems.add("maestro_listen", "must be a loopback address: debug ports ask nobody who they are");
-        }
-        if self.maestro_grpc_listen.is_some_and(|address| !address.ip().is_loopback()) {
-            problems.add("maestro_grpc_listen", "must be a loopback address, as all debug ports");
+            problems.add("start_timeout", "must not be zero");
         }
     }
 }
@@ -81,7 +55,7 @@ impl Section for ClusterConfig {
 aro_runtime::section! {
     /// The listener for operators and machines: `/metrics`, `/healthz`, `/readyz`.
     pub struct AdminConfig in "admin" {
-        /// Where it listens. It asks nobody who they are: keep it on loopback or inside the pod network.
+        /// Where it listens. It does not authenticate callers: keep it on loopback or inside the pod network.
         pub listen: SocketAddr = ([127, 0, 0, 1], 8081).into(),
         /// Set this when the network lets only probes and scrapers reach `listen`. Required for any address but loopback.
         pub behind_network_policy: bool = false,
@@ -93,17 +67,21 @@ impl Section for AdminConfig {
         if !self.listen.ip().is_loopback() && !self.behind_network_policy {
             problems.add(
                 "listen",
-                "is not a loopback address, and this listener asks nobody who they are. Listen on 127.0.0.1, or set admin.behind_network_policy = true if only probes and scrapers can reach it",
+                "is not a loopback address, and this listener does not authenticate callers. Listen on 127.0.0.1, or set admin.behind_network_policy = true if only probes and scrapers can reach it",
             );
         }
     }
 }
 
-/// Every section, checked.
+/// The configuration of a process: the sections of the process itself, checked, and those of every role.
 #[derive(Debug, Clone)]
 pub struct AppConfig {
-    /// What it was made from: a role in a container is configured by the same and what the container adds.
+    /// The roles there are.
+    pub registry: Registry,
+    /// The sources it was merged from: a role in a container has the same, and what the container adds.
     pub sources: Sources,
+    /// Every section; roles take theirs from here.
+    pub loaded: Arc<Loaded>,
     /// The process as a whole.
     pub process: Checked<ProcessConfig>,
     /// Logs and traces.
@@ -114,61 +92,40 @@ pub struct AppConfig {
     pub store: Checked<StoreConfig>,
     /// Embedded Kubernetes.
     pub kube: Checked<KubeConfig>,
-    /// The ARM front end.
-    pub frontend: Checked<FrontendConfig>,
-    /// The embedded broker.
-    pub broker: Checked<BrokerConfig>,
-    /// The Maestro server.
-    pub maestro: Checked<MaestroConfig>,
-    /// Maestro's agent.
-    pub maestro_agent: Checked<MaestroAgentConfig>,
-    /// The multicluster engine of a management cluster.
-    pub mce: Checked<MceConfig>,
-    /// What belongs to a region as a whole.
-    pub region: Checked<RegionConfig>,
-    /// The cluster that an agent started alone works on.
+    /// The cluster that a role started alone works on.
     pub cluster: Checked<ClusterConfig>,
 }
 
 /// Every section there is, in the order of the reference.
-pub fn schema() -> Schema {
-    Schema::new()
+pub fn schema(registry: Registry) -> Schema {
+    let process = Schema::new()
         .with::<ProcessConfig>()
         .with::<TelemetryConfig>()
         .with::<AdminConfig>()
         .with::<StoreConfig>()
-        .with::<KubeConfig>()
-        .with::<FrontendConfig>()
-        .with::<BrokerConfig>()
-        .with::<MaestroConfig>()
-        .with::<MaestroAgentConfig>()
-        .with::<MceConfig>()
-        .with::<RegionConfig>()
-        .with::<ClusterConfig>()
+        .with::<KubeConfig>();
+    registry.iter().fold(process, |schema, role| (role.section)(schema)).with::<ClusterConfig>()
 }
 
 impl AppConfig {
-    /// Merges and checks; reports all problems at once.
+    /// Merges and checks the configuration of `aro`; reports all problems at once.
     pub fn load(sources: &Sources) -> Result<Self, ConfigProblems> {
-        Self::from_loaded(&schema().load(sources)?, sources)
+        Self::of(Registry::ARO, sources)
     }
 
-    /// Takes the sections out of merged values.
-    pub fn from_loaded(loaded: &Loaded, sources: &Sources) -> Result<Self, ConfigProblems> {
+    /// The same for a program of other roles.
+    pub fn of(registry: Registry, sources: &Sources) -> Result<Self, ConfigProblems> {
+        let loaded = schema(registry).load(sources)?;
         Ok(Self {
+            registry,
             sources: sources.clone(),
             process: loaded.section()?,
             telemetry: loaded.section()?,
             admin: loaded.section()?,
             store: loaded.section()?,
             kube: loaded.section()?,
-            frontend: loaded.section()?,
-            broker: loaded.section()?,
-            maestro: loaded.section()?,
-            maestro_agent: loaded.section()?,
-            mce: loaded.section()?,
-            region: loaded.section()?,
             cluster: loaded.section()?,
+            loaded: Arc::new(loaded),
         })
     }
 }
@@ -193,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_section_and_key_is_documented_in_sentences() {
-        for section in schema().reference() {
+        for section in schema(Registry::ARO).reference() {
             assert!(section.about.ends_with('.'), "[{}]", section.table);
             for key in section.keys {
                 assert!(key.doc.ends_with('.'), "{}.{}", section.table, key.name);
@@ -203,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_special_variable_stands_for_a_key_there_is() {
-        let known: Vec<String> = schema()
+        let known: Vec<String> = schema(Registry::ARO)
             .reference()
             .iter()
             .flat_map(|section| section.keys.iter().map(move |key| format!("{}.{}", section.table, key.name)))

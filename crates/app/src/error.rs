@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_runtime::config::SecretFileError;
-use aro_runtime::{BindError, BuildError, Failure, Laggards};
+use aro_runtime::{BindError, BuildError, ConfigProblems, Failure, Laggards};
 
 /// Why a stack did not start.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum StartError {
     /// The cluster that an agent is to work on cannot be reached.
     #[error(transparent)]
     Cluster(#[from] aro_kube::ClientError),
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigProblems),
     /// A listener could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),

@@ -1,23 +1,25 @@
-//! A region as what it is: objects in its clusters.
+//! A region as objects of its clusters.
 //!
 //! The flow: once Kubernetes answers, the region's manifests are applied to the service cluster and the management
-//! clusters; their controllers and kubelets start the roles. The region is ready when every Deployment is, and every
-//! Service answers.
+//! clusters; their controllers and kubelets start the roles. The region is ready when every Deployment is available and
+//! every Service has an endpoint that accepts connections.
 //!
-//! What is applied belongs to the region; what it leaves out (the number of replicas, say) belongs to whoever sets it,
-//! and survives a restart.
+//! Fields that the manifests set belong to the region. Fields that they leave out (the number of replicas) belong to the
+//! operator and survive a restart.
 
 mod apply;
 mod certificates;
-mod door;
+mod debug_ports;
 mod manifests;
+mod service_endpoints;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_kube_apiserver::{Cluster, ClusterService, Clusters, User};
-use aro_runtime::{Component, Fault, Listener, Phase, Scope, TaskKind};
+use aro_role::PART_OF_REGION;
+use aro_runtime::{Component, Fault, Phase, Scope, TaskKind};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::ListParams;
@@ -26,15 +28,25 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use certificates::{Authorities, CertificatesError};
-pub(crate) use door::Door;
-pub(crate) use manifests::SERVICE_CLUSTER;
-use manifests::{FRONTEND, MAESTRO};
+pub(crate) use debug_ports::{DebugPort, open_debug_port};
+use manifests::ClusterManifests;
+pub(crate) use service_endpoints::ServiceEndpoints;
 
-/// How often is looked whether the region has come up, while it does.
-const LOOK: Duration = Duration::from_millis(15);
+use crate::Registry;
 
-/// Brings the region up, and says so; then looks after its certificates.
+/// How often readiness is checked while the region starts.
+const READINESS_CHECK: Duration = Duration::from_millis(15);
+
+/// A cluster of the region, with what belongs on it.
+struct Part {
+    cluster: Arc<Cluster>,
+    client: Client,
+    manifests: ClusterManifests,
+}
+
+/// Applies the region's manifests, reports readiness, then renews certificates for as long as the region runs.
 pub(crate) fn bring_up(
+    registry: Registry,
     clusters: watch::Receiver<Option<Clusters>>,
     dir: PathBuf,
     clock: SharedClock,
@@ -46,38 +58,33 @@ pub(crate) fn bring_up(
     own.spawn(TaskKind::Worker, "bring-up", async move {
         let clusters = started(clusters).await?;
         let stamp = clock.clone();
-        let failed = "make the region's authorities";
+        let failed = "load the region's authorities";
         let authorities = tokio::task::spawn_blocking(move || Authorities::load(&dir, &stamp)).await;
         let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
         let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
         let mut parts = Vec::new();
-        for (name, manifests) in manifests::all(&clusters.names()) {
+        for (name, manifests) in manifests::of_region(registry, &clusters.names()) {
             let Some(cluster) = clusters.get(&name) else { continue };
-            let client = client(&cluster);
-            let applied = async {
-                apply::all(&client, &manifests.first).await?;
-                certify(&name, &client, &authorities, &clock).await?;
-                apply::all(&client, &manifests.roles).await.map_err(CertificatesError::from)
-            };
-            applied.await.map_err(|error| {
+            let part = Part { client: admin_client(&cluster), cluster, manifests };
+            part.apply(&authorities, &clock).await.map_err(|error| {
                 Fault::caused(format!("apply the manifests of the cluster {name}"), error)
             })?;
-            parts.push((cluster, client));
+            parts.push(part);
         }
         loop {
             match missing(&parts).await {
                 Ok(None) => break ready.ready(),
-                Ok(Some(why)) => ready.not_ready(why),
+                Ok(Some(reason)) => ready.not_ready(reason),
                 Err(error) => ready.not_ready(chain(&error).to_string()),
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(READINESS_CHECK).await;
         }
         inside.spawn(TaskKind::Helper, "certificates", async move {
             loop {
-                tokio::time::sleep(certificates::LOOK).await;
-                for (cluster, client) in &parts {
-                    if let Err(error) = certify(cluster.name(), client, &authorities, &clock).await {
-                        tracing::warn!(cluster = cluster.name(), error = %chain(&error), "certificates were not looked after; trying again later");
+                tokio::time::sleep(certificates::RENEWAL_CHECK).await;
+                for part in &parts {
+                    if let Err(error) = part.certify(&authorities, &clock).await {
+                        tracing::warn!(cluster = part.cluster.name(), error = %chain(&error), "certificate renewal failed; retrying later");
                     }
                 }
             }
@@ -88,19 +95,17 @@ pub(crate) fn bring_up(
     });
 }
 
-/// Issues what the pods of a cluster need.
-async fn certify(
-    cluster: &str,
-    client: &Client,
-    authorities: &Authorities,
-    clock: &SharedClock,
-) -> Result<(), CertificatesError> {
-    let wanted = match cluster {
-        SERVICE_CLUSTER => certificates::of_service_cluster(),
-        name if manifests::is_management(name) => certificates::of_management_cluster(name),
-        _ => return Ok(()),
-    };
-    certificates::ensure(client, authorities, &wanted, clock.now()).await
+impl Part {
+    async fn apply(&self, authorities: &Authorities, clock: &SharedClock) -> Result<(), CertificatesError> {
+        apply::all(&self.client, &self.manifests.prerequisites).await?;
+        self.certify(authorities, clock).await?;
+        Ok(apply::all(&self.client, &self.manifests.workloads).await?)
+    }
+
+    /// Issues the certificates that the roles of the cluster mount.
+    async fn certify(&self, authorities: &Authorities, clock: &SharedClock) -> Result<(), CertificatesError> {
+        certificates::ensure(&self.client, authorities, &self.manifests.certificates, clock.now()).await
+    }
 }
 
 async fn started(mut clusters: watch::Receiver<Option<Clusters>>) -> Result<Clusters, Fault> {
@@ -111,37 +116,37 @@ async fn started(mut clusters: watch::Receiver<Option<Clusters>>) -> Result<Clus
         .ok_or_else(|| Fault::new("embedded Kubernetes did not start"))
 }
 
-/// A client that may do everything, in this process.
-pub(crate) fn client(cluster: &Arc<Cluster>) -> Client {
+/// An in-process client with all permissions.
+pub(crate) fn admin_client(cluster: &Arc<Cluster>) -> Client {
     let user = User::authenticated("system:aro:region".to_owned(), vec!["system:masters".to_owned()]);
     aro_kube::of_service(ClusterService::in_process(cluster.clone(), user))
 }
 
-/// What is still missing, in words.
-async fn missing(parts: &[(Arc<Cluster>, Client)]) -> Result<Option<String>, kube::Error> {
-    let ours = ListParams::default().labels(manifests::LABEL);
-    for (cluster, client) in parts {
+/// What the region still waits for.
+async fn missing(parts: &[Part]) -> Result<Option<String>, kube::Error> {
+    let ours = ListParams::default().labels(PART_OF_REGION);
+    for Part { cluster, client, .. } in parts {
         let deployments: Api<Deployment> = Api::all(client.clone());
         for deployment in deployments.list(&ours).await? {
-            if let Some(why) = lacks(&deployment) {
-                let trouble = trouble(client, &deployment).await?;
+            if let Some(reason) = unavailable(&deployment) {
+                let error = container_error(client, &deployment).await?;
                 let place =
                     format!("{}/{}", deployment.namespace().unwrap_or_default(), deployment.name_any());
-                return Ok(Some(format!("{place}: {why}{trouble}")));
+                return Ok(Some(format!("{place}: {reason}{error}")));
             }
         }
         let services: Api<Service> = Api::all(client.clone());
         for service in services.list(&ours).await? {
-            let door = Door::to(cluster, client, &service);
-            if let Some(why) = door.closed().await? {
-                return Ok(Some(why));
+            let endpoints = ServiceEndpoints::of_service(cluster, client, &service);
+            if let Some(reason) = endpoints.unavailable().await? {
+                return Ok(Some(reason));
             }
         }
     }
     Ok(None)
 }
 
-fn lacks(deployment: &Deployment) -> Option<String> {
+fn unavailable(deployment: &Deployment) -> Option<String> {
     let status = deployment.status.clone().unwrap_or_default();
     let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let seen = status.observed_generation >= deployment.metadata.generation;
@@ -149,8 +154,8 @@ fn lacks(deployment: &Deployment) -> Option<String> {
     (!seen || available < wanted).then(|| format!("{available} of {wanted} pods are available"))
 }
 
-/// What its containers complain about, if they do.
-async fn trouble(client: &Client, deployment: &Deployment) -> Result<String, kube::Error> {
+/// The last error of its containers, if there is one.
+async fn container_error(client: &Client, deployment: &Deployment) -> Result<String, kube::Error> {
     let namespace = deployment.namespace().unwrap_or_default();
     let labels = deployment.spec.as_ref().and_then(|spec| spec.selector.match_labels.as_ref());
     let labels: Vec<String> =
@@ -160,65 +165,11 @@ async fn trouble(client: &Client, deployment: &Deployment) -> Result<String, kub
         for container in pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()) {
             let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
             let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
-            let said = last.and_then(|last| last.message.clone()).or_else(|| waiting?.message.clone());
-            if let Some(said) = said {
-                return Ok(format!("; its container {} says: {said}", container.name));
+            let message = last.and_then(|last| last.message.clone()).or_else(|| waiting?.message.clone());
+            if let Some(message) = message {
+                return Ok(format!("; container {}: {message}", container.name));
             }
         }
     }
     Ok(String::new())
-}
-
-/// A port of a Service that a region may open on loopback.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DebugPort {
-    service: (&'static str, &'static str),
-    port: &'static str,
-}
-
-impl DebugPort {
-    /// The ARM API.
-    pub const FRONTEND: Self = Self { service: FRONTEND, port: "http" };
-    /// Maestro's REST API.
-    pub const MAESTRO: Self = Self { service: MAESTRO, port: "http" };
-    /// Maestro's door for sources.
-    pub const MAESTRO_GRPC: Self = Self { service: MAESTRO, port: "grpc" };
-}
-
-/// Opens a port on loopback that leads to a Service of the region, as `kubectl port-forward` does.
-pub(crate) fn open(
-    listener: Listener,
-    clusters: watch::Receiver<Option<Clusters>>,
-    DebugPort { service: (namespace, service), port }: DebugPort,
-    scope: &Scope,
-) {
-    let (accepting, requests) =
-        (scope.child(Phase::Listeners, service), scope.child(Phase::Requests, service));
-    let stop = accepting.clone();
-    accepting.spawn(TaskKind::Listener, "accept", async move {
-        let clusters = started(clusters).await?;
-        let Some(cluster) = clusters.get(manifests::SERVICE_CLUSTER) else {
-            return Err(Fault::new("there is no service cluster to open a port of"));
-        };
-        let client = client(&cluster);
-        let socket = listener.into_inner();
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                accepted = socket.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                // Out of files, mostly: others may end soon.
-                tokio::time::sleep(LOOK).await;
-                continue;
-            };
-            let door = Door::named(&cluster, &client, namespace, service).at(port);
-            // Told to stop, the pod finishes what it is asked and closes the connection; cutting it here would be rude.
-            requests.spawn(TaskKind::Connection, "forward", async move {
-                door.forward(stream).await;
-                Ok::<_, Fault>(())
-            });
-        }
-    });
 }

@@ -1,54 +1,57 @@
 //! Starting a stack.
+//!
+//! The order: bind every listener, open the store, start what the composition names, wait until all is ready. In a region
+//! only embedded Kubernetes is started directly; the roles are its pods.
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
-use aro_broker::{Broker, BrokerPorts};
-use aro_frontend::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
 use aro_kube_apiserver::{Clusters, Kube, KubePorts};
-use aro_maestro::{MaestroPorts, MaestroServer};
-use aro_maestro_agent::{MaestroAgent, MaestroAgentPorts};
-use aro_mce::{Mce, McePorts};
-use aro_mqtt::SystemResolve;
+use aro_net::SystemResolve;
+use aro_role::{ClusterAccess, ListenerDescriptor, Need, RoleContext, RoleDescriptor};
 use aro_runtime::{
-    Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, Scope, SystemClock, TaskKind,
+    Component, Fault, Listener, Metrics, Phase, Readiness, Role, Scope, SystemClock, TaskKind,
 };
 use aro_store::SharedStore;
 use aro_web::admin::serve_admin;
-use kube::Client;
 use tokio::sync::watch;
 
 use crate::config::ClusterConfig;
-use crate::images::RoleImages;
 use crate::region::{self, DebugPort};
-use crate::roles::launch;
+use crate::role_images::RoleImages;
 use crate::store::OpenStore;
-use crate::{AppConfig, DataDir, Endpoint, RoleName, RunningApp, StartError};
+use crate::{AppConfig, DataDir, Endpoint, RunningApp, StartError};
 
 /// Starts stacks.
 #[derive(Debug)]
 pub struct App;
 
 /// What runs in a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Composition {
-    /// A whole region: Kubernetes, and the roles as its pods.
+    /// A whole region: embedded Kubernetes, and the roles as its pods.
     Region {
-        /// Whether ports that a region keeps to itself are opened on loopback.
+        /// Whether ports that a region keeps closed are opened on loopback.
         debug_ports: bool,
     },
+    /// Embedded Kubernetes alone.
+    Kube,
     /// These roles, each by itself.
-    Roles(Vec<RoleName>),
+    Roles(Vec<&'static RoleDescriptor>),
 }
 
 impl Composition {
-    /// Whether a role is started directly.
-    fn starts(&self, role: RoleName) -> bool {
+    fn runs_kube(&self) -> bool {
+        matches!(self, Self::Region { .. } | Self::Kube)
+    }
+
+    /// The roles that are started directly.
+    fn roles(&self) -> &[&'static RoleDescriptor] {
         match self {
-            Self::Region { .. } => role == RoleName::Kube,
-            Self::Roles(roles) => roles.contains(&role),
+            Self::Region { .. } | Self::Kube => &[],
+            Self::Roles(roles) => roles,
         }
     }
 }
@@ -64,37 +67,31 @@ pub struct StartOptions {
 }
 
 impl StartOptions {
-    /// A region on the machine's clock.
-    pub fn region(data: DataDir, debug_ports: bool) -> Self {
-        Self { what: Composition::Region { debug_ports }, data, clock: SystemClock::shared() }
-    }
-
-    /// Some roles, each by itself, on the machine's clock.
-    pub fn roles(data: DataDir, roles: Vec<RoleName>) -> Self {
-        Self { what: Composition::Roles(roles), data, clock: SystemClock::shared() }
+    /// A composition on the machine's clock.
+    pub fn new(data: DataDir, what: Composition) -> Self {
+        Self { what, data, clock: SystemClock::shared() }
     }
 }
 
-/// What is bound before anything else happens.
+/// What is bound or opened before anything is started.
 struct Bound {
     admin: Listener,
     kube: Option<Listener>,
-    frontend: Option<Listener>,
-    broker: Option<Listener>,
-    maestro: Option<Listener>,
-    maestro_grpc: Option<Listener>,
-    /// The cluster that agents work on, and where it is.
-    cluster: Option<(Client, String)>,
+    roles: Vec<(&'static RoleDescriptor, HashMap<&'static str, Listener>)>,
+    debug: Vec<(DebugPort, Listener)>,
+    /// The cluster that roles started alone work on.
+    cluster: Option<ClusterAccess>,
 }
 
 impl App {
     /// Starts a stack and returns when it is ready. When this fails, nothing of it keeps running.
     pub async fn start(config: AppConfig, options: StartOptions) -> Result<RunningApp, StartError> {
-        let bound = Bound::bind(&config, &options.what).await?;
+        let mut endpoints = Vec::new();
+        let bound = Bound::bind(&config, &options.what, &mut endpoints).await?;
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
         let mut app = RunningApp {
-            endpoints: Vec::new(),
+            endpoints,
             root: Scope::root("aro"),
             roles: Vec::new(),
             store,
@@ -111,7 +108,7 @@ impl App {
         match started {
             Ok(()) => Ok(app),
             Err(error) => {
-                // Whatever is late now is late because of the error we report.
+                // The error that is reported is the cause of any task that is late now.
                 let _ = app.stop().await;
                 Err(error)
             }
@@ -119,48 +116,84 @@ impl App {
     }
 }
 
-async fn bind(wanted: bool, addr: SocketAddr, key: &str) -> Result<Option<Listener>, StartError> {
-    Ok(if wanted { Some(Listener::bind(addr, key).await?) } else { None })
-}
-
-/// The cluster that an agent works on.
-async fn cluster(config: &ClusterConfig) -> Result<(Client, String), StartError> {
+/// The cluster that a role started alone works on.
+async fn cluster(config: &ClusterConfig) -> Result<ClusterAccess, StartError> {
     let context = config.context.as_deref();
-    match &config.kubeconfig {
+    let (client, address) = match &config.kubeconfig {
         Some(path) => {
             let client = aro_kube::of_kubeconfig(path, context).await?;
-            Ok((client, format!("{}#{}", path.display(), context.unwrap_or_default())))
+            (client, format!("{}#{}", path.display(), context.unwrap_or_default()))
         }
-        None => Ok(aro_kube::of_surroundings().await?),
-    }
+        None => aro_kube::of_surroundings().await?,
+    };
+    Ok(ClusterAccess { client, address })
 }
 
 impl Bound {
-    async fn bind(config: &AppConfig, what: &Composition) -> Result<Self, StartError> {
-        let debug = *what == Composition::Region { debug_ports: true };
-        let server = what.starts(RoleName::MaestroServer);
-        let maestro = match debug {
-            true => (config.region.maestro_listen, "region.maestro_listen"),
-            false => (config.maestro.listen, "maestro.listen"),
-        };
-        let frontend = debug || what.starts(RoleName::Frontend);
-        Ok(Self {
-            admin: Listener::bind(config.admin.listen, "admin.listen").await?,
-            kube: bind(what.starts(RoleName::Kube), config.kube.listen, "kube.listen").await?,
-            frontend: bind(frontend, config.frontend.listen, "frontend.listen").await?,
-            broker: bind(what.starts(RoleName::Broker), config.broker.listen, "broker.listen").await?,
-            maestro: bind(debug || server, maestro.0, maestro.1).await?,
-            cluster: if what.starts(RoleName::Mce) || what.starts(RoleName::MaestroAgent) {
-                Some(cluster(&config.cluster).await?)
-            } else {
-                None
-            },
-            maestro_grpc: match config.region.maestro_grpc_listen.filter(|_| debug) {
-                Some(address) => bind(true, address, "region.maestro_grpc_listen").await?,
-                None => bind(server, config.maestro.grpc_listen, "maestro.grpc_listen").await?,
-            },
-        })
+    async fn bind(
+        config: &AppConfig,
+        what: &Composition,
+        endpoints: &mut Vec<Endpoint>,
+    ) -> Result<Self, StartError> {
+        let admin = Listener::bind(config.admin.listen, "admin.listen").await?;
+        let mut bound = Self { admin, kube: None, roles: Vec::new(), debug: Vec::new(), cluster: None };
+        if what.runs_kube() {
+            let listener = Listener::bind(config.kube.listen, "kube.listen").await?;
+            endpoints.push(Endpoint {
+                name: Kube::NAME,
+                addr: listener.local_addr(),
+                scheme: "https",
+                about: "Kubernetes API servers, by TLS server name",
+            });
+            bound.kube = Some(listener);
+        }
+        for role in what.roles().iter().copied() {
+            let mut listeners = HashMap::new();
+            for descriptor in role.listeners {
+                let listener = Listener::bind((descriptor.address)(&config.loaded)?, descriptor.key).await?;
+                endpoints.push(endpoint(descriptor, &listener, (descriptor.scheme)(&config.loaded)));
+                listeners.insert(descriptor.name, listener);
+            }
+            bound.roles.push((role, listeners));
+        }
+        if matches!(what, Composition::Region { debug_ports: true }) {
+            bound.bind_debug_ports(config, endpoints).await?;
+        }
+        if what.roles().iter().any(|role| role.needs(Need::Cluster)) {
+            bound.cluster = Some(cluster(&config.cluster).await?);
+        }
+        endpoints.push(Endpoint {
+            name: "admin",
+            addr: bound.admin.local_addr(),
+            scheme: "http",
+            about: "/metrics, /healthz, /readyz",
+        });
+        Ok(bound)
     }
+
+    async fn bind_debug_ports(
+        &mut self,
+        config: &AppConfig,
+        endpoints: &mut Vec<Endpoint>,
+    ) -> Result<(), StartError> {
+        for role in config.registry.iter() {
+            for descriptor in role.listeners {
+                let (Some(debug), Some(port)) = (&descriptor.debug, DebugPort::of(role, descriptor)) else {
+                    continue;
+                };
+                let Some(address) = (debug.address)(&config.loaded)? else { continue };
+                let listener = Listener::bind(address, debug.key).await?;
+                endpoints.push(endpoint(descriptor, &listener, debug.scheme));
+                self.debug.push((port, listener));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn endpoint(descriptor: &ListenerDescriptor, listener: &Listener, scheme: &'static str) -> Endpoint {
+    let (name, about) = (descriptor.endpoint, descriptor.about);
+    Endpoint { name, addr: listener.local_addr(), scheme, about }
 }
 
 impl RunningApp {
@@ -174,177 +207,65 @@ impl RunningApp {
     ) -> Result<(), StartError> {
         watch_store(self.store.shared(), self.readiness.component("store"), &self.root);
         if let Some(listener) = bound.kube {
-            self.endpoints.push(Endpoint {
-                name: Kube::NAME,
-                addr: listener.local_addr(),
-                scheme: "https",
-                about: "Kubernetes API servers, by TLS server name",
-            });
-            let ports = KubePorts {
-                listener,
-                dir: self.data.path().join("kube"),
-                // What goes with the process need not survive it.
-                flush: !matches!(self.data, DataDir::Ephemeral(_)),
-                clock: clock.clone(),
-                metrics: self.metrics.clone(),
-                readiness: self.readiness.clone(),
-                images: Arc::new(RoleImages {
-                    sources: config.sources.clone(),
-                    store: self.store.shared(),
-                    clock: clock.clone(),
-                    metrics: self.metrics.clone(),
-                    clusters: self.kube.clone(),
-                }),
-                started,
-            };
-            self.start_role::<Kube>(config.kube.clone(), ports)?;
+            self.launch_kube(config, listener, clock.clone(), started)?;
         }
-        if let Some(listener) = bound.frontend {
-            self.endpoints.push(Endpoint {
-                name: Frontend::NAME,
-                addr: listener.local_addr(),
-                scheme: "http",
-                about: "ARM API of Microsoft.RedHatOpenShift",
-            });
-            if matches!(what, Composition::Region { .. }) {
-                region::open(listener, self.kube.clone(), DebugPort::FRONTEND, &self.root);
-            } else {
-                self.launch_frontend(config, listener, clock.clone())?;
-            }
-        }
-        if let Some(listener) = bound.broker {
-            self.launch_broker(config, listener, clock.clone())?;
-        }
-        if let Some(listener) = bound.maestro {
-            self.endpoints.push(Endpoint {
-                name: "maestro",
-                addr: listener.local_addr(),
-                scheme: "http",
-                about: "Maestro's REST API",
-            });
-            let in_pods = matches!(what, Composition::Region { .. });
-            match (bound.maestro_grpc, in_pods) {
-                (Some(grpc), false) => self.launch_maestro(config, listener, grpc, clock.clone())?,
-                (grpc, _) => self.open_maestro(listener, grpc),
-            }
-        }
-        if let Some((client, address)) = bound.cluster {
-            self.launch_agents(config, what, client, address, clock.clone())?;
-        }
-        if matches!(what, Composition::Region { .. }) {
-            let dir = self.data.path().join("region");
-            region::bring_up(self.kube.clone(), dir, clock, self.readiness.component("region"), &self.root);
-        }
-        self.endpoints.push(Endpoint {
-            name: "admin",
-            addr: bound.admin.local_addr(),
-            scheme: "http",
-            about: "/metrics, /healthz, /readyz",
-        });
-        serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), &self.root);
-        Ok(())
-    }
-
-    fn launch_frontend(
-        &mut self,
-        config: &AppConfig,
-        listener: Listener,
-        clock: SharedClock,
-    ) -> Result<(), StartError> {
-        let ports = FrontendPorts {
-            listener,
-            store: self.store.shared(),
-            clock,
-            catalogue: Arc::new(BuiltInCatalogue),
-            preflight: Arc::new(AcceptAll),
-            metrics: self.metrics.clone(),
-            readiness: self.readiness.clone(),
-        };
-        self.start_role::<Frontend>(config.frontend.clone(), ports)
-    }
-
-    fn launch_broker(
-        &mut self,
-        config: &AppConfig,
-        listener: Listener,
-        clock: SharedClock,
-    ) -> Result<(), StartError> {
-        self.endpoints.push(Endpoint {
-            name: Broker::NAME,
-            addr: listener.local_addr(),
-            scheme: if config.broker.cert_file.is_some() { "mqtts" } else { "mqtt" },
-            about: "MQTT v5 broker",
-        });
-        let ports =
-            BrokerPorts { listener, clock, metrics: self.metrics.clone(), readiness: self.readiness.clone() };
-        self.start_role::<Broker>(config.broker.clone(), ports)
-    }
-
-    /// Opens ports to the server in its pod.
-    fn open_maestro(&mut self, rest: Listener, grpc: Option<Listener>) {
-        region::open(rest, self.kube.clone(), DebugPort::MAESTRO, &self.root);
-        if let Some(grpc) = grpc {
-            self.endpoints.push(maestro_grpc(&grpc, true));
-            region::open(grpc, self.kube.clone(), DebugPort::MAESTRO_GRPC, &self.root);
-        }
-    }
-
-    fn launch_maestro(
-        &mut self,
-        config: &AppConfig,
-        rest: Listener,
-        grpc: Listener,
-        clock: SharedClock,
-    ) -> Result<(), StartError> {
-        self.endpoints.push(maestro_grpc(&grpc, config.maestro.grpc_cert_file.is_some()));
-        let ports = MaestroPorts {
-            rest,
-            grpc,
-            store: self.store.shared(),
-            resolve: Arc::new(SystemResolve),
-            clock,
-            metrics: self.metrics.clone(),
-            readiness: self.readiness.clone(),
-        };
-        self.start_role::<MaestroServer>(config.maestro.clone(), ports)
-    }
-
-    fn launch_agents(
-        &mut self,
-        config: &AppConfig,
-        what: &Composition,
-        client: Client,
-        address: String,
-        clock: SharedClock,
-    ) -> Result<(), StartError> {
-        if what.starts(RoleName::MaestroAgent) {
-            let ports = MaestroAgentPorts {
-                client: client.clone(),
-                store: self.store.shared(),
+        for (role, listeners) in bound.roles {
+            let scope = self.root.role(role.name);
+            let needs = |need| role.needs(need);
+            let context = RoleContext {
+                scope: scope.clone(),
+                config: config.loaded.clone(),
+                listeners,
+                store: needs(Need::Store).then(|| self.store.shared()),
+                cluster: bound.cluster.clone().filter(|_| needs(Need::Cluster)),
                 resolve: Arc::new(SystemResolve),
                 clock: clock.clone(),
                 metrics: self.metrics.clone(),
                 readiness: self.readiness.clone(),
             };
-            self.start_role::<MaestroAgent>(config.maestro_agent.clone(), ports)?;
+            (role.start)(context).map_err(|source| StartError::Build { role: role.name, source })?;
+            self.roles.push(scope);
         }
-        if what.starts(RoleName::Mce) {
-            let ports = McePorts {
-                hub: client.clone(),
-                hub_address: address,
-                spoke: client,
-                clock,
-                metrics: self.metrics.clone(),
-                readiness: self.readiness.clone(),
-            };
-            self.start_role::<Mce>(config.mce.clone(), ports)?;
+        for (port, listener) in bound.debug {
+            region::open_debug_port(listener, self.kube.clone(), port, &self.root);
         }
+        if matches!(what, Composition::Region { .. }) {
+            let dir = self.data.path().join("region");
+            let ready = self.readiness.component("region");
+            region::bring_up(config.registry, self.kube.clone(), dir, clock, ready, &self.root);
+        }
+        serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), &self.root);
         Ok(())
     }
 
-    fn start_role<R: Role>(&mut self, config: Checked<R::Config>, ports: R::Ports) -> Result<(), StartError> {
-        let scope = launch::<R>(&self.root, config, ports)
-            .map_err(|source| StartError::Build { role: R::NAME, source })?;
+    fn launch_kube(
+        &mut self,
+        config: &AppConfig,
+        listener: Listener,
+        clock: SharedClock,
+        started: watch::Sender<Option<Clusters>>,
+    ) -> Result<(), StartError> {
+        let ports = KubePorts {
+            listener,
+            dir: self.data.path().join("kube"),
+            // Data that is removed with the process need not survive a crash.
+            flush: !matches!(self.data, DataDir::Ephemeral(_)),
+            clock: clock.clone(),
+            metrics: self.metrics.clone(),
+            readiness: self.readiness.clone(),
+            images: Arc::new(RoleImages {
+                registry: config.registry,
+                sources: config.sources.clone(),
+                store: self.store.shared(),
+                clock: clock.clone(),
+                metrics: self.metrics.clone(),
+                clusters: self.kube.clone(),
+            }),
+            started,
+        };
+        let scope = self.root.role(Kube::NAME);
+        let failed = |source| StartError::Build { role: Kube::NAME, source };
+        aro_runtime::launch::<Kube>(&scope, config.kube.clone(), ports).map_err(failed)?;
         self.roles.push(scope);
         Ok(())
     }
@@ -363,37 +284,28 @@ impl RunningApp {
     }
 }
 
-fn maestro_grpc(listener: &Listener, tls: bool) -> Endpoint {
-    Endpoint {
-        name: "maestro-grpc",
-        addr: listener.local_addr(),
-        scheme: if tls { "https" } else { "http" },
-        about: "Maestro's gRPC door for sources",
-    }
-}
-
-/// How often the store is asked whether it is there.
+/// How often the store is pinged.
 const STORE_PING: Duration = Duration::from_secs(5);
 
 /// Keeps the stack's readiness in step with the store's.
 fn watch_store(store: SharedStore, component: Component, root: &Scope) {
     root.child(Phase::Transports, "store-watch").spawn(TaskKind::Helper, "ping", async move {
-        let mut well = true;
+        let mut healthy = true;
         loop {
             match tokio::time::timeout(STORE_PING, store.ping()).await {
                 Ok(Ok(())) => {
                     component.ready();
-                    well = true;
+                    healthy = true;
                 }
                 Ok(Err(error)) => {
                     component.not_ready("the store does not answer");
-                    if std::mem::take(&mut well) {
+                    if std::mem::take(&mut healthy) {
                         tracing::warn!(error = %chain(&error), "the store does not answer");
                     }
                 }
                 Err(_) => {
                     component.not_ready("the store does not answer in time");
-                    if std::mem::take(&mut well) {
+                    if std::mem::take(&mut healthy) {
                         tracing::warn!("the store does not answer in time");
                     }
                 }

@@ -31,7 +31,7 @@ pub(crate) const LISTENERS: [&str; 7] = [
     "kube.listen",
     "maestro.grpc_listen",
     "maestro.listen",
-    "region.maestro_listen",
+    "maestro.debug_listen",
 ];
 
 /// A child process, its directory, and how it was started, so that it can be started again.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use aro_app::{App, AppConfig, Composition, DataDir, RoleName, RunningApp, StartOptions};
+use aro_app::{App, AppConfig, Composition, DataDir, RunningApp, StartOptions};
 use aro_base::{ManualClock, SharedClock};
 use aro_fixtures::{CompletingBackend, TestClient};
 use aro_runtime::SystemClock;
@@ -53,7 +53,7 @@ impl Stack {
         for (key, value) in settings {
             sources = sources.set(*key, *value);
         }
-        Self::of(Composition::Roles(vec![RoleName::Kube]), sources, SystemClock::shared()).await
+        Self::of(Composition::Kube, sources, SystemClock::shared()).await
     }
 
     async fn of(what: Composition, sources: Sources, clock: SharedClock) -> Result<Self> {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command, CommandFactory as _};
+use aro_app::Registry;
+use clap::{Arg, Command};
 
 use super::BANNER;
-use crate::cli::Cli;
+use crate::cli;
 
-pub fn text() -> String {
-    let mut cli = Cli::command();
+pub fn text(registry: Registry) -> String {
+    let mut cli = cli::command(registry);
     cli.build();
     let mut text = format!("{BANNER}\n\n# Command line\n\n{}\n", about(&cli));
     for command in cli.get_subcommands() {

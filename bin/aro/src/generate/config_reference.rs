@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use aro_app::Registry;
 use aro_runtime::config::{SPECIAL, Target};
 
 use super::BANNER;
@@ -17,10 +18,10 @@ file that holds a secret. Unknown keys are errors. `aro config print` shows ever
 `aro config check` lists everything that is wrong. Changes need a restart.
 ";
 
-pub fn text() -> String {
+pub fn text(registry: Registry) -> String {
     let mut text = format!("{BANNER}\n\n{INTRODUCTION}");
     // Writing to a String cannot fail.
-    for section in aro_app::schema().reference() {
+    for section in aro_app::schema(registry).reference() {
         let _ = write!(text, "\n## `[{}]`\n\n{}\n\n", section.table, flat(&section.about));
         text.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
         for key in &section.keys {

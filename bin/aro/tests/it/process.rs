@@ -42,7 +42,7 @@ impl Running {
         let child = aro()
             .args(arguments)
             .args(["--set", "frontend.listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0"])
-            .args(["--set", "kube.listen=127.0.0.1:0", "--set", "region.maestro_listen=127.0.0.1:0"])
+            .args(["--set", "kube.listen=127.0.0.1:0", "--set", "maestro.debug_listen=127.0.0.1:0"])
             .arg("--endpoints-file")
             .arg(&file)
             .stdout(Stdio::piped())

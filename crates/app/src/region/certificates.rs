@@ -1,9 +1,9 @@
 //! The region's own certificates, as Secrets that pods mount.
 //!
-//! Two authorities per region, kept in the data directory: one vouches for the broker and those who meet there, the server
-//! and the agents; the other for Maestro's door and those who come in by it, the sources. Each door believes its own only:
-//! so no agent can be a source, whatever it is called. What they vouch for is issued when it is missing and again when a
-//! third of its time is left. Where the region runs in a cloud, a vault takes this place: it fills the same files.
+//! Two authorities per region, kept in the data directory: one issues to the broker and its clients, the Maestro server and
+//! the agents; the other issues to the Maestro server's gRPC listener and its clients, the sources. Each listener trusts one
+//! of them only, so no agent can act as a source, whatever its name. Certificates are issued when they are missing and
+//! renewed when a third of their lifetime is left. In a cloud, Key Vault takes this place and fills the same files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,26 +13,25 @@ use std::time::Duration;
 
 use aro_base::{Secret, SharedClock, SignedDuration, Timestamp};
 use aro_pki::{Authority, Leaf, PkiError, Subject, Usage, Validity};
+use aro_role::{Certificate, CertificateUsage, Issuer};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret as SecretObject;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::manifests::{AGENT_TLS, BROKER, BROKER_TLS, DOOR_TLS, MAESTRO, SERVER_TLS};
-
-/// How long an authority is good for.
+/// The lifetime of an authority.
 const AUTHORITY: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
-/// How long what it vouches for is.
+/// The lifetime of a certificate.
 const LEAF: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// How often is looked whether something is about to expire.
-pub(super) const LOOK: Duration = Duration::from_hours(1);
-/// Where the authority of sources is, in the directory of the other.
+/// How often certificates are checked for renewal.
+pub(super) const RENEWAL_CHECK: Duration = Duration::from_hours(1);
+/// The directory of the authority for sources, in the directory of the other.
 const SOURCES: &str = "sources";
-/// Who writes the Secrets.
+/// The field manager of the Secrets.
 const MANAGER: &str = "aro-region";
 
-/// Why certificates could not be made.
+/// Why certificates could not be issued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificatesError {
     #[error("keep the region's authorities in `{path}`")]
@@ -49,93 +48,42 @@ pub(crate) enum CertificatesError {
 
 /// The region's authorities.
 pub(super) struct Authorities {
-    /// Of the broker, and of those who connect to it.
+    /// Issues to the broker and its clients.
     broker: Authority,
-    /// Of Maestro's gRPC door, and of the sources that come in by it.
+    /// Issues to Maestro's gRPC listener and its sources.
     sources: Authority,
 }
 
-/// Which of them.
-#[derive(Clone, Copy)]
-enum By {
-    Broker,
-    Sources,
-}
-
 impl Authorities {
-    /// Those in a directory; one that is not there is made. Blocks on the disk.
+    /// Loads the authorities in a directory; generates a missing one. Blocks on the disk.
     pub(super) fn load(dir: &Path, clock: &SharedClock) -> Result<Self, CertificatesError> {
         Ok(Self {
-            // Where the only one was, when there was one.
+            // Regions of the first releases had this one only.
             broker: authority(dir, "aro-region", clock)?,
             sources: authority(&dir.join(SOURCES), "aro-region-sources", clock)?,
         })
     }
 
-    fn get(&self, by: By) -> &Authority {
-        match by {
-            By::Broker => &self.broker,
-            By::Sources => &self.sources,
+    fn get(&self, issuer: Issuer) -> &Authority {
+        match issuer {
+            Issuer::Broker => &self.broker,
+            Issuer::Sources => &self.sources,
         }
     }
 }
 
-/// Whom a certificate is for, who vouches for it, and where it goes.
-pub(super) struct Wanted {
-    pub secret: &'static str,
-    by: By,
-    common_name: String,
-    dns_names: Vec<String>,
-    usage: Usage,
+/// The DNS names of a certificate: its Services, and `localhost` for debug ports.
+fn dns_names(namespace: &str, certificate: &Certificate) -> Vec<String> {
+    let of =
+        |name: &&str| [format!("{name}.{namespace}.svc"), format!("{name}.{namespace}.svc.cluster.local")];
+    let mut names: Vec<String> = certificate.services.iter().flat_map(of).collect();
+    if !names.is_empty() {
+        names.push("localhost".to_owned());
+    }
+    names
 }
 
-/// What the service cluster's pods need.
-pub(super) fn of_service_cluster() -> Vec<Wanted> {
-    let service = |name: &str| {
-        vec![
-            format!("{name}.{}.svc", MAESTRO.0),
-            format!("{name}.{}.svc.cluster.local", MAESTRO.0),
-            "localhost".to_owned(),
-        ]
-    };
-    vec![
-        Wanted {
-            secret: BROKER_TLS,
-            by: By::Broker,
-            common_name: BROKER.to_owned(),
-            dns_names: service(BROKER),
-            usage: Usage::Server,
-        },
-        // To the broker it is the server `maestro`; to sources it is the door of that name.
-        Wanted {
-            secret: SERVER_TLS,
-            by: By::Broker,
-            common_name: "maestro".to_owned(),
-            dns_names: Vec::new(),
-            usage: Usage::Client,
-        },
-        Wanted {
-            secret: DOOR_TLS,
-            by: By::Sources,
-            common_name: "maestro".to_owned(),
-            dns_names: service(MAESTRO.1),
-            usage: Usage::Server,
-        },
-    ]
-}
-
-/// What a management cluster's pods need: to the broker, the agent is the consumer of the cluster's name.
-pub(super) fn of_management_cluster(name: &str) -> Vec<Wanted> {
-    vec![Wanted {
-        secret: AGENT_TLS,
-        by: By::Broker,
-        common_name: name.to_owned(),
-        dns_names: Vec::new(),
-        usage: Usage::Client,
-    }]
-}
-
-/// An authority, made when there is none.
+/// The authority in a directory; generated when there is none.
 fn authority(dir: &Path, name: &str, clock: &SharedClock) -> Result<Authority, CertificatesError> {
     let (certificate, key) = (dir.join("ca.crt"), dir.join("ca.key"));
     let failed = |path: &Path| {
@@ -174,36 +122,40 @@ fn write_whole(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     std::fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Issues what is missing, foreign or about to expire.
+/// Issues the certificates that are missing, of another authority, or about to expire.
 pub(super) async fn ensure(
     client: &Client,
     authorities: &Authorities,
-    wanted: &[Wanted],
+    wanted: &[(&'static str, Certificate)],
     now: Timestamp,
 ) -> Result<(), CertificatesError> {
-    let secrets: Api<SecretObject> = Api::namespaced(client.clone(), MAESTRO.0);
-    for one in wanted {
-        let authority = authorities.get(one.by);
-        let there = secrets.get_opt(one.secret).await?.and_then(|secret| secret.data).unwrap_or_default();
-        if is_good(&there, authority, now) {
+    for (namespace, certificate) in wanted {
+        let secrets: Api<SecretObject> = Api::namespaced(client.clone(), namespace);
+        let name = certificate.secret;
+        let authority = authorities.get(certificate.issuer);
+        let stored = secrets.get_opt(name).await?.and_then(|secret| secret.data).unwrap_or_default();
+        if is_good(&stored, authority, now) {
             continue;
         }
         let issued = authority.issue(&Leaf {
-            subject: Subject::new(one.common_name.clone(), Vec::<String>::new()),
-            dns_names: one.dns_names.clone(),
+            subject: Subject::new(certificate.common_name.clone(), Vec::<String>::new()),
+            dns_names: dns_names(namespace, certificate),
             addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-            usage: one.usage,
+            usage: match certificate.usage {
+                CertificateUsage::Server => Usage::Server,
+                CertificateUsage::Client => Usage::Client,
+            },
             validity: Validity::from_now(now, LEAF),
         })?;
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-            "metadata": {"name": one.secret, "namespace": MAESTRO.0},
+            "metadata": {"name": name, "namespace": namespace},
             "stringData": {
                 "tls.crt": issued.certificate, "tls.key": issued.key.expose(), "ca.crt": authority.certificate(),
             },
         });
-        secrets.patch(one.secret, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&secret)).await?;
-        tracing::info!(secret = one.secret, "a certificate was issued");
+        secrets.patch(name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&secret)).await?;
+        tracing::info!(namespace, secret = name, "certificate issued");
     }
     Ok(())
 }
@@ -223,11 +175,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_authority_is_made_anew_when_half_of_it_is_there_and_its_key_is_nobody_elses() {
+    fn an_authority_with_half_its_files_is_generated_again_and_its_key_is_private() {
         let directory = tempfile::tempdir().unwrap();
         let clock: SharedClock = aro_base::ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap());
         let key = directory.path().join("ca.key");
-        // Left behind by somebody who stopped in the middle, and open to everybody.
+        // Left behind by a process that stopped in the middle, and readable by all.
         std::fs::write(&key, "half a ke").unwrap();
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
         std::fs::write(directory.path().join("ca.new"), "rest").unwrap();
@@ -252,12 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn whoever_meets_at_the_broker_is_vouched_for_by_another_than_sources_and_their_door() {
-        let by_sources = |all: Vec<Wanted>| -> Vec<&str> {
-            let of = all.into_iter().filter(|one| matches!(one.by, By::Sources));
-            of.map(|one| one.secret).collect()
+    fn a_server_certificate_names_its_services_and_localhost_and_a_client_certificate_no_host() {
+        let mut certificate = Certificate {
+            secret: "maestro-grpc-tls",
+            path: "/etc/aro/grpc-tls",
+            issuer: Issuer::Sources,
+            common_name: "maestro".to_owned(),
+            services: vec!["maestro"],
+            usage: CertificateUsage::Server,
         };
-        assert_eq!(by_sources(of_service_cluster()), [DOOR_TLS]);
-        assert!(by_sources(of_management_cluster("mgmt-1")).is_empty());
+        let expected = ["maestro.ns.svc", "maestro.ns.svc.cluster.local", "localhost"];
+        assert_eq!(dns_names("ns", &certificate), expected);
+        certificate.services.clear();
+        assert!(dns_names("ns", &certificate).is_empty());
     }
 }

@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use aro_app::{App, AppConfig, DataDir, RunningApp, StartError, StartOptions, migrate};
+use aro_app::{
+    App, AppConfig, Composition, DataDir, Registry, RunningApp, StartError, StartOptions, migrate,
+};
 use aro_base::chain;
 use aro_runtime::SystemClock;
 use aro_runtime::config::Sources;
@@ -13,15 +15,23 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 fn sources() -> Sources {
+    listeners().set("maestro.debug_listen", "127.0.0.1:0")
+}
+
+/// Free ports for what every region listens on.
+fn listeners() -> Sources {
     Sources::default()
         .set("frontend.listen", "127.0.0.1:0")
         .set("admin.listen", "127.0.0.1:0")
         .set("kube.listen", "127.0.0.1:0")
-        .set("region.maestro_listen", "127.0.0.1:0")
 }
 
 async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {
-    App::start(AppConfig::load(sources).unwrap(), StartOptions::region(data, true)).await
+    App::start(
+        AppConfig::load(sources).unwrap(),
+        StartOptions::new(data, Composition::Region { debug_ports: true }),
+    )
+    .await
 }
 
 async fn get(addr: SocketAddr, path: &str) -> String {
@@ -117,4 +127,30 @@ async fn postgres_is_migrated_on_demand_only_and_then_serves_two_replicas() {
     assert!(one.store().ping().await.is_ok() && two.store().ping().await.is_ok());
     one.stop().await.unwrap();
     two.stop().await.unwrap();
+}
+
+/// Needs one line in a registry, and nothing else of the program.
+const WITH_SCRATCH: Registry = Registry::new(&[&aro_frontend::DESCRIPTOR, &aro_scratch_role::DESCRIPTOR]);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_is_added_to_the_registry_runs_as_a_pod_of_the_region() {
+    let sources = listeners().set("scratch.listen", "127.0.0.1:0");
+    let config = AppConfig::of(WITH_SCRATCH, &sources).unwrap();
+    let what = Composition::Region { debug_ports: true };
+    let app = App::start(config, StartOptions::new(DataDir::ephemeral().unwrap(), what)).await.unwrap();
+    let answer = get(app.addr("scratch").unwrap(), "/").await;
+    assert!(answer.ends_with("hello from a pod"), "its environment is the Deployment's: {answer}");
+    app.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_is_added_to_the_registry_runs_alone() {
+    let sources = listeners().set("scratch.greeting", "hello from the flags");
+    let config = AppConfig::of(WITH_SCRATCH, &sources).unwrap();
+    let what = Composition::Roles(vec![&aro_scratch_role::DESCRIPTOR]);
+    let app = App::start(config, StartOptions::new(DataDir::ephemeral().unwrap(), what)).await.unwrap();
+    assert_eq!(app.addr("kube"), None, "nothing else runs");
+    let answer = get(app.addr("scratch").unwrap(), "/").await;
+    assert!(answer.ends_with("hello from the flags"), "{answer}");
+    app.stop().await.unwrap();
 }

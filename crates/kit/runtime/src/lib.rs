@@ -34,7 +34,7 @@ pub use fault::Fault;
 pub use listener::{BindError, Listener};
 pub use metrics::{METRICS_CONTENT_TYPE, Metrics};
 pub use readiness::{Component, Readiness};
-pub use role::{BuildError, Role, RunError};
+pub use role::{BuildError, Role, RunError, launch};
 pub use scope::{Failure, Laggards, OnCancel, OnError, Phase, Scope, TaskKind};
 pub use seldom::Seldom;
 pub use signals::Signals;

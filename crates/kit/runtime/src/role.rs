@@ -1,7 +1,7 @@
 //! The surface every role shows, so that composing them is mechanical.
 
 use crate::config::{Checked, Section};
-use crate::{Fault, Scope};
+use crate::{Fault, Scope, TaskKind};
 
 /// Why a role could not be built.
 pub type BuildError = Fault;
@@ -11,8 +11,8 @@ pub type RunError = Fault;
 
 /// One thing that can be deployed alone, and part of the all-in-one process.
 ///
-/// Whoever composes (`aro-app`) binds the listeners and opens the stores first and hands them in as
-/// [`Role::Ports`]; a role opens nothing by itself, so that a port in use is known before any work starts.
+/// The composition (`aro-app`) binds the listeners and opens the stores first and passes them as [`Role::Ports`]; a role
+/// opens nothing by itself, so that a port in use is reported before any work starts.
 pub trait Role: Sized + Send + 'static {
     /// The role's name: its subcommand, its configuration table, its scope.
     const NAME: &'static str;
@@ -27,4 +27,16 @@ pub trait Role: Sized + Send + 'static {
     /// Runs until the scope is cancelled, which happens after the scope's listeners, requests, reconcilers and
     /// sagas have stopped (see [`crate::Phase`]). Returning early without an error is a failure, too.
     fn run(self, scope: Scope) -> impl Future<Output = Result<(), RunError>> + Send;
+}
+
+/// Builds a role and runs it in its own scope. A role that returns before its scope is cancelled has failed: a role that
+/// is gone must not look healthy.
+pub fn launch<R: Role>(scope: &Scope, config: Checked<R::Config>, ports: R::Ports) -> Result<(), BuildError> {
+    let role = R::build(config, ports)?;
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Role, "run", async move {
+        role.run(inside.clone()).await?;
+        if inside.is_cancelled() { Ok(()) } else { Err(Fault::new("the role ended by itself")) }
+    });
+    Ok(())
 }

@@ -242,8 +242,7 @@ mod tests {
     }
 
     fn recorded(file: &str) -> Option<Value> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/specs/kube/");
-        let text = std::fs::read_to_string(format!("{path}{file}")).ok()?;
+        let text = std::fs::read_to_string(aro_prerequisites::specs("kube")?.join(file)).ok()?;
         Some(serde_json::from_str(&text).unwrap())
     }
 

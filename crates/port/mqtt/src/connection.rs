@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_net::{Connection, HostPort, Tls};
 use aro_runtime::Scope;
 use bytes::{BufMut as _, BytesMut};
 use rumqttc::v5::mqttbytes::QoS;
@@ -15,9 +16,7 @@ use rumqttc::v5::mqttbytes::v5::{
     ConnAck, Connect, ConnectProperties, ConnectReturnCode, Filter, Login, Packet, SubAck, Subscribe,
     SubscribeReasonCode,
 };
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 
@@ -61,43 +60,35 @@ fn failed(what: &str, error: &(dyn std::error::Error + 'static)) -> Lost {
 
 /// Connects and stays until the end.
 pub(crate) async fn run(shared: &Arc<Shared>, stop: &Scope) -> Lost {
-    let dial = tokio::time::timeout(shared.options.dial_timeout, dial(shared));
     let stream = tokio::select! {
         () = stop.cancelled() => return Lost::Stopped,
-        dialled = dial => match dialled {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(lost)) => return lost,
-            Err(_) => return Lost::Failed("connecting took too long".to_owned()),
+        dialled = dial(shared) => match dialled {
+            Ok(stream) => stream,
+            Err(lost) => return lost,
         },
     };
     serve(shared, stream, stop).await
 }
 
-/// What packets are read from and written to.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-async fn dial(shared: &Arc<Shared>) -> Result<Box<dyn Stream>, Lost> {
+async fn dial(shared: &Arc<Shared>) -> Result<Box<dyn Connection>, Lost> {
     let options = &shared.options;
-    let (host, port) = options
-        .host_and_port()
+    let target = HostPort::parse(&options.broker)
         .ok_or_else(|| Lost::Failed(format!("the broker `{}` is not host:port", options.broker)))?;
-    let address = shared.resolve.resolve(host, port).await.map_err(|e| failed("find the broker", &e))?;
-    let stream = TcpStream::connect(address).await.map_err(|e| failed("connect", &e))?;
-    stream.set_nodelay(true).map_err(|e| failed("set TCP_NODELAY", &e))?;
-    let Some(identity) = shared.identity.clone() else { return Ok(Box::new(stream)) };
-    let config = tokio::task::spawn_blocking(move || identity.config()).await;
-    let config =
-        config.map_err(|e| failed("read certificates", &e))?.map_err(|e| failed("read certificates", &e))?;
-    let name = options.server_name.as_deref().unwrap_or(host);
-    let name = ServerName::try_from(name.to_owned()).map_err(|e| failed("the broker's name", &e))?;
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let stream = connector.connect(name, stream).await.map_err(|e| failed("TLS", &e))?;
-    Ok(Box::new(stream))
+    let tls = match shared.identity.clone() {
+        Some(identity) => {
+            let config = tokio::task::spawn_blocking(move || identity.config()).await;
+            let config = config
+                .map_err(|e| failed("read certificates", &e))?
+                .map_err(|e| failed("read certificates", &e))?;
+            Some(Tls { config: Arc::new(config), server_name: options.server_name.clone() })
+        }
+        None => None,
+    };
+    shared.dialer.dial(&target, tls).await.map_err(|e| failed("open the connection", &e))
 }
 
 /// From CONNECT to the end.
-async fn serve(shared: &Arc<Shared>, mut stream: Box<dyn Stream>, stop: &Scope) -> Lost {
+async fn serve(shared: &Arc<Shared>, mut stream: Box<dyn Connection>, stop: &Scope) -> Lost {
     let mut buffer = BytesMut::with_capacity(CHUNK);
     let greeting = tokio::time::timeout(shared.options.dial_timeout, greet(shared, &mut stream, &mut buffer));
     let agreed = tokio::select! {
@@ -141,7 +132,7 @@ struct Agreed {
 /// CONNECT, CONNACK, and SUBSCRIBE on its way.
 async fn greet(
     shared: &Arc<Shared>,
-    stream: &mut Box<dyn Stream>,
+    stream: &mut Box<dyn Connection>,
     buffer: &mut BytesMut,
 ) -> Result<Agreed, Lost> {
     let options = &shared.options;

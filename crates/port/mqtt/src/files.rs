@@ -87,7 +87,7 @@ impl LinkOptions {
 fn read(text: &str, client_id: String) -> Result<ConfigFile, String> {
     let written: Written = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let mut link = LinkOptions::new(written.broker_host.clone(), client_id);
-    if link.host_and_port().is_none() {
+    if aro_net::HostPort::parse(&link.broker).is_none() {
         return Err(format!("brokerHost `{}` is not host:port", written.broker_host));
     }
     if let Some(seconds) = written.keep_alive {

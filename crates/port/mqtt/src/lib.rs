@@ -26,7 +26,6 @@ mod link;
 mod message;
 mod metrics;
 mod options;
-mod resolve;
 mod session;
 pub mod wire;
 
@@ -35,5 +34,4 @@ pub use files::{ConfigFile, ConfigFileError, TopicNames};
 pub use inbox::{Ack, Delivery, Inbox};
 pub use link::{Link, LinkPorts, PublishError, Reached};
 pub use metrics::LinkMetrics;
-pub use options::{Credentials, LinkOptions, host_and_port};
-pub use resolve::{Resolve, SystemResolve};
+pub use options::{Credentials, LinkOptions};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_net::{Dialer, Resolve};
 use aro_runtime::{Fault, Metrics, Phase, Scope, TaskKind};
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -14,7 +15,6 @@ use crate::identity::Identity;
 use crate::inbox::Inbox;
 use crate::metrics::LinkMetrics;
 use crate::options::LinkOptions;
-use crate::resolve::Resolve;
 use crate::session::Session;
 use crate::{Message, message, wire};
 
@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     pub options: LinkOptions,
     pub subscriptions: Vec<String>,
     pub inbox: Arc<dyn Inbox>,
-    pub resolve: Arc<dyn Resolve>,
+    pub dialer: Dialer,
     pub identity: Option<Arc<Identity>>,
     pub metrics: LinkMetrics,
     /// The connection that is up.
@@ -93,13 +93,14 @@ impl Link {
         scope: &Scope,
     ) -> Self {
         let identity = options.credentials.clone();
+        let dialer = Dialer::new(ports.resolve, options.dial_timeout);
         let shared = Arc::new(Shared {
             identity: identity.map(|credentials| Arc::new(Identity::new(credentials, ports.clock))),
             metrics: LinkMetrics::new(&ports.metrics),
             options,
             subscriptions,
             inbox,
-            resolve: ports.resolve,
+            dialer,
             session: RwLock::new(None),
             up: watch::Sender::new(false),
         });

@@ -80,35 +80,4 @@ impl LinkOptions {
             reread: Duration::from_secs(10),
         }
     }
-
-    /// The host and the port of `broker`.
-    pub(crate) fn host_and_port(&self) -> Option<(&str, u16)> {
-        host_and_port(&self.broker)
-    }
-}
-
-/// The host and the port of a broker's address, if it is one.
-pub fn host_and_port(broker: &str) -> Option<(&str, u16)> {
-    let (host, port) = broker.rsplit_once(':')?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broker_is_a_host_and_a_port() {
-        for (text, expected) in [
-            ("maestro-mqtt.maestro:8883", Some(("maestro-mqtt.maestro", 8883))),
-            ("127.0.0.1:1883", Some(("127.0.0.1", 1883))),
-            ("[::1]:1883", Some(("::1", 1883))),
-            ("broker", None),
-            (":1883", None),
-            ("broker:70000", None),
-        ] {
-            assert_eq!(LinkOptions::new(text, "c").host_and_port(), expected, "{text}");
-        }
-    }
 }

@@ -14,34 +14,17 @@ pub fn directory() -> PathBuf {
 pub fn installed(family: &str) -> Result<PathBuf> {
     let output = Command::new(directory().join("setup.sh")).arg(family).output().context("run setup.sh")?;
     succeeded(&output, "install the clients")?;
-    cache().map(|cache| cache.join("clients"))
+    let cache = aro_prerequisites::cache().context("HOME or ARO_CACHE is set")?;
+    Ok(cache.join("clients"))
 }
 
-/// The published OpenAPI documents, where they are at hand. Says so loudly when they are not.
+/// The directory of the published specifications.
 pub fn specs() -> Option<PathBuf> {
-    let given = variable("ARO_SPECS").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/specs");
-    let found = given.into_iter().chain([beside]).find(|dir| dir.join("arm-hcp").is_dir());
-    if found.is_none() {
-        println!(
-            "SKIPPED: the published OpenAPI documents are not at hand; set ARO_SPECS to their directory"
-        );
-    }
-    found
+    aro_prerequisites::specs("arm-hcp").and_then(|folder| Some(folder.parent()?.to_owned()))
 }
 
 pub fn succeeded(output: &Output, what: &str) -> Result<()> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ensure!(output.status.success(), "{what}:\n{}\n{}", text(&output.stdout), text(&output.stderr));
     Ok(())
-}
-
-fn cache() -> Result<PathBuf> {
-    let home = || variable("HOME").map(|home| format!("{home}/.cache/aro"));
-    variable("ARO_CACHE").or_else(home).map(PathBuf::from).context("HOME or ARO_CACHE is set")
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests have no configuration of their own")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

@@ -39,7 +39,7 @@ fn wanted() -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn it_answers_every_call_as_a_real_kube_apiserver_does() -> Result<()> {
     let Some(binaries) = tokio::task::spawn_blocking(binaries).await?? else {
-        eprintln!("SKIPPED: no Go toolchain, the differential tier did not run");
+        aro_prerequisites::skip("no Go toolchain: the differential tier does not run");
         return Ok(());
     };
     let mut scenarios = scenario::load(&Path::new(FOLDER).join("scenarios"))?;

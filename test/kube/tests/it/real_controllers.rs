@@ -29,7 +29,7 @@ async fn kubectl(binary: &std::path::Path, config: &std::path::Path, line: &str)
 #[tokio::test(flavor = "multi_thread")]
 async fn the_original_controller_manager_rolls_out_a_deployment_on_our_server() -> Result<()> {
     let Some(binaries) = tokio::task::spawn_blocking(binaries).await?? else {
-        eprintln!("SKIPPED: no Go toolchain, the original controllers did not run");
+        aro_prerequisites::skip("no Go toolchain: the original controllers do not run");
         return Ok(());
     };
     // Without controllers and nodes of ours.

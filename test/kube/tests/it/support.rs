@@ -47,40 +47,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Where things are that are downloaded or built beside the checkout.
-pub fn cache() -> Option<PathBuf> {
-    let home = || variable("HOME").map(|home| format!("{home}/.cache/aro"));
-    variable("ARO_CACHE").or_else(home).map(PathBuf::from)
-}
-
-/// Published definitions of custom types, where they are at hand. Says so loudly when they are not.
-pub fn specs(folder: &str) -> Option<PathBuf> {
-    let given = variable("ARO_SPECS").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/specs");
-    let found = given.into_iter().chain([beside]).map(|dir| dir.join(folder)).find(|dir| dir.is_dir());
-    if found.is_none() {
-        eprintln!("SKIPPED: the published {folder} are not at hand; set ARO_SPECS to their directory");
-    }
-    found
-}
-
-/// Every kubectl there is: the one on the PATH, and the one built beside the checkout.
-pub fn kubectls() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    let path = variable("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).map(|dir| dir.join("kubectl")).find(|file| file.is_file()));
-    let peers = cache().and_then(|cache| std::fs::read_dir(cache.join("peers")).ok());
-    for peer in peers.into_iter().flatten().flatten() {
-        let built = peer.path().join("bin").join("kubectl");
-        if built.is_file() {
-            found.push(built);
-        }
-    }
-    if found.is_empty() {
-        eprintln!("SKIPPED: no kubectl on the PATH or in the cache; `make deps-kubectl` installs one");
-    }
-    found
-}
+pub use aro_prerequisites::{cache, kubectls, specs};
 
 /// One kubectl, speaking to one cluster.
 pub struct Kubectl {

@@ -1,12 +1,14 @@
 //! A source: publishes over gRPC, and hears.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use aro_bundle::{Action, Event, EventType, work_uid};
 use aro_event_service::{Client, ClientError, Subscription, Target};
 use aro_fixtures::wait;
+use aro_net::SystemResolve;
 use aro_pki::IdentityPaths;
 use aro_runtime::SystemClock;
 use serde_json::{Value, json};
@@ -27,7 +29,7 @@ pub struct Source {
 impl Source {
     pub fn new(name: &str, address: SocketAddr, identity: IdentityPaths) -> Result<Self> {
         let target = Target { address: address.to_string(), credentials: Some(identity), server_name: None };
-        let client = Client::to(target, SystemClock::shared())?;
+        let client = Client::to(target, Arc::new(SystemResolve), SystemClock::shared())?;
         Ok(Self { name: name.to_owned(), client })
     }
 

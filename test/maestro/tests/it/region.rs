@@ -60,7 +60,7 @@ fn inner_feedback(bundle: &Value) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_work_for_local_cluster_goes_all_the_way_and_its_feedback_surfaces() -> Result<()> {
-    let settings = [("region.maestro_grpc_listen", "127.0.0.1:0")];
+    let settings = [("maestro.debug_grpc_listen", "127.0.0.1:0")];
     let region = Process::start_with(StoreChoice::Embedded, &settings).await?;
     let at =
         |name: &str| -> Result<SocketAddr> { region.addr(name).with_context(|| format!("{name} listens")) };

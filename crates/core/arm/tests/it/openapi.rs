@@ -8,7 +8,6 @@ mod differences;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use aro_arm::hcp::members::{Body, Kind, Member};
@@ -24,18 +23,9 @@ pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Where the documents are, if they are anywhere.
+/// The directory of the published documents.
 pub fn specs() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/specs");
-    let folder = env("ARO_SPECS").map_or_else(beside, PathBuf::from).join("arm-hcp");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    // Written past the test harness, which keeps what tests print to itself.
-    let told =
-        writeln!(std::io::stderr(), "SKIPPED: no OpenAPI documents in {}; set ARO_SPECS", folder.display());
-    told.unwrap();
-    None
+    aro_prerequisites::specs("arm-hcp")
 }
 
 /// A document and those it refers to.

@@ -2,7 +2,7 @@
 //!
 //! They lie beside the checkout where there is one; without them these tests say that they have nothing to compare with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aro_bundle::{
     Action, Attribute, BundleStatus, Event, EventType, ManifestBundle, SpecResync, grpc, json, mqtt,
@@ -11,12 +11,7 @@ use aro_bundle::{
 use aro_crds::work::v1::{ManifestResourceStatus, ManifestWorkStatus};
 
 fn specs() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/specs/maestro");
-    if found.is_dir() {
-        return Some(found);
-    }
-    eprintln!("SKIPPED: no published events at {}", found.display());
-    None
+    aro_prerequisites::specs("maestro")
 }
 
 fn sample(name: &str) -> Option<Event> {

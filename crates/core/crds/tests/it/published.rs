@@ -1,8 +1,6 @@
 //! Our definitions say what the published ones say; every difference is listed here with its reason.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 use aro_crds::definitions;
 use serde_json::{Map, Value};
@@ -21,22 +19,9 @@ const DIFFERENCES: [(&str, &str); 4] = [
 /// Words about words: not part of what a definition means.
 const IGNORED: [&str; 1] = ["description"];
 
-#[allow(clippy::disallowed_methods, reason = "tests find their inputs by the environment")]
-fn specs() -> Option<String> {
-    std::env::var("ARO_SPECS").ok()
-}
-
 /// The published definitions, by name. `None` without the documents.
 fn published() -> Option<BTreeMap<String, Value>> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/specs");
-    let folder = specs().map_or_else(beside, PathBuf::from).join("ocm-crds");
-    if !folder.is_dir() {
-        // Written past the test harness, which keeps what tests print to itself.
-        let told =
-            writeln!(std::io::stderr(), "SKIPPED: no definitions in {}; set ARO_SPECS", folder.display());
-        told.unwrap();
-        return None;
-    }
+    let folder = aro_prerequisites::specs("ocm-crds")?;
     let read = |entry: std::fs::DirEntry| -> Option<(String, Value)> {
         let path = entry.path();
         (path.extension()? == "yaml").then_some(())?;

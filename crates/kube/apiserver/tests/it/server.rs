@@ -204,35 +204,7 @@ impl tokio::io::AsyncWrite for CountedPipe {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "tests have no configuration of their own")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// Every kubectl there is: the one on the PATH, and the one built beside the checkout.
-pub fn kubectls() -> Vec<PathBuf> {
-    let path = variable("PATH").unwrap_or_default();
-    let mut found: Vec<PathBuf> = std::env::split_paths(&path)
-        .map(|dir| dir.join("kubectl"))
-        .find(|file| file.is_file())
-        .into_iter()
-        .collect();
-    let home = || variable("HOME").map(|home| format!("{home}/.cache/aro"));
-    let cache = variable("ARO_CACHE").or_else(home).map(PathBuf::from);
-    let peers = cache.and_then(|cache| std::fs::read_dir(cache.join("peers")).ok());
-    found.extend(
-        peers
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|peer| peer.path().join("bin/kubectl"))
-            .filter(|file| file.is_file()),
-    );
-    if found.is_empty() {
-        eprintln!("SKIPPED: no kubectl on the PATH or in the cache; `make deps-kubectl` installs one");
-    }
-    found
-}
+pub use aro_prerequisites::kubectls;
 
 pub struct Kubectl {
     pub program: PathBuf,

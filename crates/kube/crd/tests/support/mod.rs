@@ -3,7 +3,6 @@
 //! Helpers: definitions out of small schemas, and the real ones when they are at hand.
 #![allow(dead_code)] // each test binary uses a part
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use aro_kube_apimachinery::Definitions;
@@ -52,10 +51,10 @@ pub fn lines(errors: &[aro_kube_apimachinery::FieldError]) -> String {
 
 /// CustomResourceDefinitions of real projects, with their file names.
 pub fn real_definitions() -> Vec<(String, Value)> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/specs"));
     let mut found = Vec::new();
     for folder in ["hypershift-crds", "ocm-crds", "ocm-crds/addon-v1beta1"] {
-        let Ok(files) = std::fs::read_dir(root.join(folder)) else { continue };
+        let files = aro_prerequisites::specs(folder).map(std::fs::read_dir);
+        let Some(Ok(files)) = files else { continue };
         for file in files.flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
             if file.path().extension().is_some_and(|extension| extension == "yaml") {
@@ -63,9 +62,6 @@ pub fn real_definitions() -> Vec<(String, Value)> {
                 found.push((name, serde_saphyr::from_str(&text).unwrap()));
             }
         }
-    }
-    if found.is_empty() {
-        println!("SKIPPED: no real definitions at {}", root.display());
     }
     found
 }

@@ -9,9 +9,9 @@ fn types<'a>() -> impl Iterator<Item = Described<'a>> {
 }
 
 fn recorded(version: &GroupVersion) -> Option<Value> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/specs/kube/openapi-v3/");
+    let folder = aro_prerequisites::specs("kube/openapi-v3")?;
     let file = super::document_path(version).replace('/', "_");
-    let text = std::fs::read_to_string(format!("{folder}{file}.json")).ok()?;
+    let text = std::fs::read_to_string(folder.join(format!("{file}.json"))).ok()?;
     Some(serde_json::from_str(&text).unwrap())
 }
 

@@ -17,6 +17,7 @@
 mod acl;
 mod config;
 mod connection;
+mod descriptor;
 mod greeting;
 mod hub;
 mod listen;
@@ -31,5 +32,6 @@ mod topics;
 
 pub use acl::Acl;
 pub use config::BrokerConfig;
+pub use descriptor::DESCRIPTOR;
 pub use ports::BrokerPorts;
 pub use role::Broker;

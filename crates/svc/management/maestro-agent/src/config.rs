@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use aro_bundle::Topics;
-use aro_mqtt::{Credentials, LinkOptions, host_and_port};
+use aro_mqtt::{Credentials, LinkOptions};
+use aro_net::HostPort;
 use aro_pki::{HalfGiven, IdentityPaths};
 use aro_runtime::{ByteSize, Period, Problems, Section};
 
@@ -97,7 +98,7 @@ impl Section for MaestroAgentConfig {
         if let Err(half) = self.tls() {
             problems.add(half.key, half.to_string());
         }
-        if host_and_port(&self.broker).is_none() {
+        if HostPort::parse(&self.broker).is_none() {
             problems.add("broker", "must be host:port");
         }
         if self.hub_id.as_deref() == Some("") {

@@ -18,6 +18,7 @@
 mod agent;
 mod book;
 mod config;
+mod descriptor;
 mod intake;
 mod ledger;
 mod metrics;
@@ -28,5 +29,6 @@ mod sender;
 mod speech;
 
 pub use config::MaestroAgentConfig;
+pub use descriptor::DESCRIPTOR;
 pub use ports::MaestroAgentPorts;
 pub use role::MaestroAgent;

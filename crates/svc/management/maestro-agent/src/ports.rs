@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aro_base::SharedClock;
-use aro_mqtt::Resolve;
+use aro_net::Resolve;
 use aro_store::SharedStore;
 
 /// Everything handed to the agent when it is built.

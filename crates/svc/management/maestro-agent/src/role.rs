@@ -7,7 +7,8 @@ use std::time::Duration;
 use aro_base::{SharedClock, chain};
 use aro_bundle::Topics;
 use aro_control::ReconcileMetrics;
-use aro_mqtt::{Link, LinkPorts, Resolve};
+use aro_mqtt::{Link, LinkPorts};
+use aro_net::Resolve;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, Seldom, TaskKind,
 };

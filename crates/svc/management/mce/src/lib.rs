@@ -16,11 +16,13 @@
 
 mod agent;
 mod config;
+mod descriptor;
 mod notes;
 mod ports;
 mod role;
 mod translate;
 
 pub use config::MceConfig;
+pub use descriptor::DESCRIPTOR;
 pub use ports::McePorts;
 pub use role::Mce;

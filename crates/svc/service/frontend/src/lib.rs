@@ -21,6 +21,7 @@ mod catalogue;
 mod claims;
 mod config;
 mod conflict;
+mod descriptor;
 mod error;
 mod handlers;
 mod links;
@@ -38,5 +39,6 @@ mod subscription_state;
 
 pub use catalogue::BuiltInCatalogue;
 pub use config::FrontendConfig;
+pub use descriptor::DESCRIPTOR;
 pub use ports::{AcceptAll, FrontendPorts};
 pub use role::Frontend;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use aro_bundle::Topics;
-use aro_mqtt::host_and_port;
+use aro_net::HostPort;
 use aro_pki::{HalfGiven, IdentityPaths};
 use aro_runtime::{ByteSize, Period, Problems, Section};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,11 @@ aro_runtime::section! {
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8000)),
         /// Where sources publish and subscribe by gRPC.
         pub grpc_listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8090)),
+        /// Where `aro up --debug-ports` opens the REST API, which does not authenticate callers. Loopback only.
+        pub debug_listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8002)),
+        /// Where `aro up --debug-ports` opens the gRPC API for sources, which requires a certificate of the region's
+        /// authority for sources (`region/sources` in the data directory). Loopback only. Not set: it stays closed.
+        pub debug_grpc_listen: Option<SocketAddr> = None,
         /// Set this when a mesh or a network policy lets only those in who may use `listen`. Required for any address but
         /// loopback.
         pub behind_mesh: bool = false,
@@ -113,6 +118,13 @@ impl Section for MaestroConfig {
                 "is not a loopback address, and the REST API asks nobody who they are. Listen on 127.0.0.1, or set maestro.behind_mesh = true if a mesh lets only those in who may",
             );
         }
+        if !self.debug_listen.ip().is_loopback() {
+            problems
+                .add("debug_listen", "must be a loopback address: debug ports do not authenticate callers");
+        }
+        if self.debug_grpc_listen.is_some_and(|address| !address.ip().is_loopback()) {
+            problems.add("debug_grpc_listen", "must be a loopback address, as all debug ports");
+        }
         let grpc = self.grpc_tls();
         for half in [grpc.as_ref().err(), self.broker_tls().as_ref().err()].into_iter().flatten() {
             problems.add(half.key, half.to_string());
@@ -131,7 +143,7 @@ impl Section for MaestroConfig {
         if let Err(error) = self.topics() {
             problems.add("source_events", error);
         }
-        if host_and_port(&self.broker).is_none() {
+        if HostPort::parse(&self.broker).is_none() {
             problems.add("broker", "must be host:port");
         }
         for name in &self.consumers {

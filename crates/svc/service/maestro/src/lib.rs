@@ -7,6 +7,7 @@
 
 mod backlog;
 mod config;
+mod descriptor;
 mod dispatch;
 pub mod fault;
 mod grpc;
@@ -23,6 +24,7 @@ mod speech;
 mod streams;
 
 pub use config::{MaestroConfig, SubscriptionType};
+pub use descriptor::DESCRIPTOR;
 pub use fault::Fault;
 pub use ports::MaestroPorts;
 pub use role::MaestroServer;

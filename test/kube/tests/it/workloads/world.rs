@@ -60,7 +60,7 @@ impl World {
     /// A real API server. `None`: there is none here, which is said aloud.
     pub async fn real() -> Result<Option<Self>> {
         let Some(binaries) = tokio::task::spawn_blocking(binaries).await?? else {
-            eprintln!("SKIPPED: no Go toolchain, nothing was tried on a real API server");
+            aro_prerequisites::skip("no Go toolchain: nothing runs on a real API server");
             return Ok(None);
         };
         let real = Real::start(&binaries).await?;

@@ -10,7 +10,8 @@ use aro_bundle::{Action, BundleStatus, Event, EventType, ManifestBundle, StatusR
 use aro_fixtures::wait;
 use aro_maestro_agent::{MaestroAgent, MaestroAgentConfig, MaestroAgentPorts};
 use aro_maestro_e2e::world::World;
-use aro_mqtt::{Delivery, Inbox, Link, LinkOptions, LinkPorts, SystemResolve};
+use aro_mqtt::{Delivery, Inbox, Link, LinkOptions, LinkPorts};
+use aro_net::SystemResolve;
 use aro_runtime::{Listener, Metrics, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind};
 use aro_store::SharedStore;
 use aro_store_sqlite::{SqliteOptions, SqliteStore};

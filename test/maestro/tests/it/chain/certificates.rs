@@ -8,7 +8,8 @@ use aro_bundle::Action;
 use aro_event_service::ClientError;
 use aro_fixtures::wait;
 use aro_maestro_e2e::chain::{Broker, BrokerKind, Chain, Source, config_map, metric, spec};
-use aro_mqtt::{Credentials, Delivery, Inbox, Link, LinkOptions, LinkPorts, SystemResolve};
+use aro_mqtt::{Credentials, Delivery, Inbox, Link, LinkOptions, LinkPorts};
+use aro_net::SystemResolve;
 use aro_runtime::{Metrics, Scope, SystemClock};
 use tonic::Code;
 

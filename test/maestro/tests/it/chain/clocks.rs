@@ -9,7 +9,7 @@ use aro_bundle::SequenceId;
 use aro_fixtures::wait;
 use aro_maestro_agent::{MaestroAgent, MaestroAgentConfig, MaestroAgentPorts};
 use aro_maestro_e2e::chain::{BrokerKind, Chain, Cluster, config_map, feedback, spec};
-use aro_mqtt::SystemResolve;
+use aro_net::SystemResolve;
 use aro_runtime::{Metrics, Readiness, Role as _, Scope, Section as _, SystemClock, TaskKind};
 use aro_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::Value;

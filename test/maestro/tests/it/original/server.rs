@@ -1,6 +1,7 @@
 //! Our agent at the original server, through mosquitto, on PostgreSQL.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use aro_bundle::Action;
@@ -9,6 +10,7 @@ use aro_fixtures::{TestClient, free_port, wait};
 use aro_maestro_e2e::chain::{Broker, BrokerKind, Cluster, Source, agent_of, condition, config_map, spec};
 use aro_maestro_e2e::peers::{Peer, binaries, broker_file, run};
 use aro_maestro_e2e::pki::Pki;
+use aro_net::SystemResolve;
 use aro_runtime::SystemClock;
 use aro_store::testing::postgres::TestPostgres;
 use serde_json::{Value, json};
@@ -68,7 +70,10 @@ async fn our_agent_works_for_the_original_server() -> Result<()> {
         let cluster = Cluster::start("c1").await?;
         let _agent = agent_of(&pki, "c1", &cluster, &broker.address().to_string()).await?;
         let target = Target { address: format!("127.0.0.1:{grpc}"), credentials: None, server_name: None };
-        let source = Source { name: "src".to_owned(), client: Client::to(target, SystemClock::shared())? };
+        let source = Source {
+            name: "src".to_owned(),
+            client: Client::to(target, Arc::new(SystemResolve), SystemClock::shared())?,
+        };
 
         let id = source.create("c1", "work", &spec(vec![config_map("default", "one", "a")])).await?;
         let bundle = until(&api, &id, 1).await?;
