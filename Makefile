@@ -27,15 +27,32 @@ up: ## Build for release and run a complete region here (ARGS="--ephemeral").
 build: ## Build the program for release.
 	$(CARGO) build --release --package aro
 
+# The name of the archive: version and platform.
+DIST = aro-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-$(shell uname -s | tr A-Z a-z)-$(shell uname -m)
+DIST_DIR = $(or $(CARGO_TARGET_DIR),target)/dist
+
+.PHONY: dist
+dist: build ## Archive the release build, stripped, with licence and checksum, in target/dist.
+	rm -rf $(DIST_DIR)/$(DIST) && mkdir -p $(DIST_DIR)/$(DIST)
+	cp $(or $(CARGO_TARGET_DIR),target)/release/aro LICENSE README.md $(DIST_DIR)/$(DIST)/
+	strip $(DIST_DIR)/$(DIST)/aro
+	tar -C $(DIST_DIR) -czf $(DIST_DIR)/$(DIST).tar.gz $(DIST)
+	cd $(DIST_DIR) && sha256sum $(DIST).tar.gz > $(DIST).tar.gz.sha256
+	@ls -l $(DIST_DIR)/$(DIST).tar.gz*
+
+# CI runs a failed test again, alone; one that passes then is reported as FLAKY at the end.
+RERUN := $(if $(filter true,$(CI)),--rerun-failed)
+
 .PHONY: test
-test: deps ## Run every test; installs what is missing first.
-	$(CARGO) test --workspace $(ARGS)
+test: deps ## Run every test; installs what is missing first, ends with what was skipped and why.
+	$(CARGO) xtask test $(RERUN) -- $(ARGS)
 
 .PHONY: lint
-lint: toolchain ## Formatting, lints, layers, generated files, documentation.
+lint: toolchain ## Formatting, lints, layers, words, generated files, documentation.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(CARGO) xtask check-layers
+	$(CARGO) xtask check-words
 	$(CARGO) xtask gen --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 

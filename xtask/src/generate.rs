@@ -1,9 +1,10 @@
 //! Generated documents: written by the program itself, kept in `docs/`, compared in `make lint`.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+
+use crate::workspace;
 
 /// The generated files in `docs/`.
 const FILES: [&str; 2] = ["config.md", "cli.md"];
@@ -29,18 +30,9 @@ pub fn run(root: &Path, check: bool) -> anyhow::Result<Vec<String>> {
     Ok(complaints)
 }
 
-#[allow(clippy::disallowed_methods, reason = "the variables of the process are what must not be inherited")]
 fn generate(root: &Path, out: &Path) -> anyhow::Result<()> {
     let arguments = ["run", "--quiet", "--package", "aro", "--", "generate", "--out"];
-    let mut cargo = Command::new("cargo");
-    // Build scripts watch the variables that describe the outer package: inherited, they would cause a rebuild.
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-            cargo.env_remove(&name);
-        }
-    }
-    let status = cargo.current_dir(root).args(arguments).arg(out).status();
+    let status = workspace::cargo().current_dir(root).args(arguments).arg(out).status();
     ensure!(status.context("run cargo")?.success(), "aro could not write its reference documents");
     Ok(())
 }

@@ -5,6 +5,8 @@ mod kube_types;
 mod kube_wire;
 mod layers;
 mod manifests;
+mod test;
+mod words;
 mod workspace;
 
 use std::io::Write as _;
@@ -24,6 +26,21 @@ struct Cli {
 enum Command {
     /// Prove that dependencies only point down, and that every manifest inherits what it should.
     CheckLayers,
+    /// Refuse words that hide the component they speak of, in text that people read.
+    CheckWords {
+        /// Lower the baseline to what is there now.
+        #[arg(long)]
+        write: bool,
+    },
+    /// Run every test; end with what was skipped, and why.
+    Test {
+        /// Run a failed test again, alone; one that passes then is reported as flaky.
+        #[arg(long)]
+        rerun_failed: bool,
+        /// Passed on to cargo.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Write the generated documents; with --check only say whether they are up to date.
     Gen {
         /// Change nothing; fail if something would change.
@@ -50,7 +67,7 @@ enum Command {
 fn main() -> ExitCode {
     let complaints = run(Cli::parse().command).unwrap_or_else(|error| vec![format!("error: {error:#}")]);
     for complaint in &complaints {
-        // Nobody is left to complain to when stderr is gone.
+        // Without stderr there is no place to report to.
         let _ = writeln!(std::io::stderr(), "{complaint}");
     }
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -61,6 +78,8 @@ fn run(command: Command) -> anyhow::Result<Vec<String>> {
     let root = workspace::root()?;
     match command {
         Command::CheckLayers => check_layers(&root),
+        Command::CheckWords { write } => words::run(&root, write),
+        Command::Test { rerun_failed, arguments } => test::run(&root, rerun_failed, &arguments),
         Command::GenKubeWire { go } => kube_wire::run(&root, &go).map(|()| Vec::new()),
         Command::Gen { check } => {
             let mut complaints = generate::run(&root, check)?;
