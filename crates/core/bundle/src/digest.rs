@@ -1,15 +1,15 @@
-//! Digests: of what is wanted, and of what is so.
+//! Digests of a spec's data and of a status.
 
 use aro_crds::work::v1::ManifestWorkStatus;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The digest of an event's data, as it is: what the delivery ledger follows.
+/// The digest of an event's data as received; the delivery ledger follows it.
 pub fn content_hash(data: &[u8]) -> String {
     hex(data)
 }
 
-/// The digest of a work's status: of its JSON with sorted names, as the original agent makes it.
+/// The digest of a work's status: of its JSON with sorted names, as the original agent computes it.
 pub fn status_hash(status: &ManifestWorkStatus) -> String {
     let value = serde_json::to_value(status).unwrap_or_default();
     let mut text = Vec::with_capacity(2048);
@@ -27,7 +27,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// JSON with names in order, whatever order the map keeps them in.
+/// JSON with sorted names, independent of the map's order.
 fn sorted(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(members) => {
@@ -67,6 +67,6 @@ fn members_in_order<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, 
 }
 
 fn write(plain: &impl serde::Serialize, text: &mut Vec<u8>) {
-    // Texts, numbers and the like can always be written into memory.
+    // Strings and numbers always serialize into memory.
     let _ = serde_json::to_writer(text, plain);
 }

@@ -1,4 +1,4 @@
-//! The envelope.
+//! The typed envelope of an event.
 
 pub mod grpc;
 pub mod json;
@@ -11,36 +11,36 @@ use std::fmt;
 use aro_base::Timestamp;
 use bytes::Bytes;
 
-/// The one kind of thing these events are about.
+/// The data type of every event here.
 pub const DATA_TYPE: &str = "io.open-cluster-management.works.v1alpha1.manifestbundles";
 /// The version of CloudEvents.
 pub const SPEC_VERSION: &str = "1.0";
-/// What the data is written in.
+/// The media type of the data.
 pub const CONTENT_TYPE: &str = "application/json";
-/// Content types that begin so hold the whole event, envelope included.
+/// The prefix of media types whose payload is the whole event, envelope included.
 pub(crate) const STRUCTURED: &str = "application/cloudevents";
 
-/// What is wanted, or what is so.
+/// The part of a bundle that an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {
-    /// What is wanted.
+    /// The desired state.
     Spec,
-    /// What is so.
+    /// The observed state.
     Status,
 }
 
-/// What the event is for.
+/// The purpose of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Make it.
+    /// Create the bundle.
     Create,
-    /// Change it.
+    /// Update the bundle.
     Update,
-    /// Take it away.
+    /// Delete the bundle.
     Delete,
-    /// Send me what I do not know.
+    /// Send what the list in the payload lacks.
     ResyncRequest,
-    /// Here is what you did not know.
+    /// The response to a resync request.
     ResyncResponse,
 }
 
@@ -48,7 +48,7 @@ impl Action {
     const ALL: [Self; 5] =
         [Self::Create, Self::Update, Self::Delete, Self::ResyncRequest, Self::ResyncResponse];
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Create => "create_request",
@@ -61,7 +61,7 @@ impl Action {
 }
 
 impl Subresource {
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Spec => "spec",
@@ -73,24 +73,24 @@ impl Subresource {
 /// An event's type: `<data type>.<subresource>.<action>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventType {
-    /// What is wanted, or what is so.
+    /// The part of the bundle it is about.
     pub subresource: Subresource,
-    /// What the event is for.
+    /// Its purpose.
     pub action: Action,
 }
 
 impl EventType {
-    /// An event about what is wanted.
+    /// A spec event.
     pub const fn spec(action: Action) -> Self {
         Self { subresource: Subresource::Spec, action }
     }
 
-    /// An event about what is so.
+    /// A status event.
     pub const fn status(action: Action) -> Self {
         Self { subresource: Subresource::Status, action }
     }
 
-    /// Reads a type; from the right, as the data type may hold any number of dots.
+    /// Parses a type from the right, since the data type contains dots.
     pub fn parse(text: &str) -> Result<Self, EventError> {
         let wrong = || EventError::Type(shortened(text));
         let (rest, action) = text.rsplit_once('.').ok_or_else(wrong)?;
@@ -113,14 +113,14 @@ impl fmt::Display for EventType {
     }
 }
 
-/// An extension that has no member of its own here.
+/// The value of an extension that has no field of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attribute {
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i32),
-    /// A text.
+    /// A string.
     Text(String),
     /// A time.
     Time(Timestamp),
@@ -129,40 +129,40 @@ pub enum Attribute {
 /// One CloudEvent about bundles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Names this event; fresh for each, except that a spec on its way to an agent keeps its source's.
+    /// The event's id: unique, except that a spec published to an agent keeps its source's id.
     pub id: String,
-    /// Who says it: a source, the server (`maestro`), or an agent.
+    /// The publisher: a source, the server (`maestro`), or an agent.
     pub source: String,
-    /// What it is.
+    /// The type.
     pub kind: EventType,
-    /// When it was said.
+    /// When it was created.
     pub time: Option<Timestamp>,
-    /// The consumer it is about. Always said, if only as nothing.
+    /// The consumer. Always present, possibly empty.
     pub cluster_name: String,
-    /// Whom the resource belongs to. Always said by agents and the server, if only as nothing.
+    /// The source that owns the resource. Agents and the server always set it, possibly empty.
     pub original_source: Option<String>,
-    /// The bundle. Resyncs have none.
+    /// The bundle id. Resyncs have none.
     pub resource_id: Option<String>,
-    /// To the server: the version that is expected (0: any). To an agent: the row's. From an agent: what it applied.
+    /// To the server: the expected resource version (0: any). To an agent: the row's. From an agent: the applied one.
     pub resource_version: Option<i32>,
-    /// The bundle is to go. This counts, not the action.
+    /// The bundle is being deleted. This decides, not the action.
     pub deletion_timestamp: Option<Timestamp>,
-    /// Orders statuses of one agent.
+    /// Orders the statuses of one agent.
     pub sequence_id: Option<String>,
     /// The agent's digest of its status.
     pub status_hash: Option<String>,
-    /// The work's metadata, as JSON.
+    /// The work's metadata as JSON.
     pub metadata: Option<String>,
-    /// Trace ids, as a JSON map of texts.
+    /// Trace ids as a JSON map of strings.
     pub log_tracing: Option<String>,
-    /// Extensions we do not know, and ours that others do not.
+    /// All other extensions, ours included.
     pub others: BTreeMap<String, Attribute>,
-    /// The payload, as JSON; empty when there is none.
+    /// The payload as JSON; empty if there is none.
     pub data: Bytes,
 }
 
 impl Event {
-    /// An event of a type from somebody about a cluster; everything else is nothing yet.
+    /// An event with the required attributes.
     pub fn new(
         id: impl Into<String>,
         source: impl Into<String>,
@@ -188,7 +188,7 @@ impl Event {
         }
     }
 
-    /// About which bundle; events that are not resyncs must say it.
+    /// The bundle id; required except in resyncs.
     pub fn resource(&self) -> Result<&str, EventError> {
         match self.resource_id.as_deref() {
             Some(id) if !id.is_empty() => Ok(id),
@@ -196,12 +196,12 @@ impl Event {
         }
     }
 
-    /// About which version of it.
+    /// The resource version.
     pub fn version(&self) -> Result<i32, EventError> {
         self.resource_version.ok_or(EventError::Missing("resourceversion"))
     }
 
-    /// The work's metadata as an object; empty when none came.
+    /// The work's metadata as an object; empty if the event has none.
     pub fn metadata_object(&self) -> Result<serde_json::Map<String, serde_json::Value>, EventError> {
         match self.metadata.as_deref() {
             None | Some("") => Ok(serde_json::Map::new()),
@@ -211,7 +211,7 @@ impl Event {
         }
     }
 
-    /// A text among the extensions that have no member of their own.
+    /// The string value of an extension without a field of its own.
     pub fn other(&self, name: &str) -> Option<&str> {
         match self.others.get(name) {
             Some(Attribute::Text(text)) => Some(text),
@@ -219,21 +219,21 @@ impl Event {
         }
     }
 
-    /// The payload as a type.
+    /// The decoded payload.
     pub fn payload<T: serde::de::DeserializeOwned>(&self) -> Result<T, EventError> {
         serde_json::from_slice(&self.data).map_err(|error| EventError::Data(error.to_string()))
     }
 
-    /// With a payload.
-    pub fn carrying<T: serde::Serialize>(mut self, payload: &T) -> Result<Self, EventError> {
+    /// Sets the payload.
+    pub fn with_payload<T: serde::Serialize>(mut self, payload: &T) -> Result<Self, EventError> {
         let data = serde_json::to_vec(payload).map_err(|error| EventError::Data(error.to_string()))?;
         self.data = data.into();
         Ok(self)
     }
 
-    /// About how many bytes it takes on the wire.
+    /// The approximate size on the wire in bytes.
     pub fn size(&self) -> usize {
-        // Names, lengths and what is always there; generous.
+        // An upper bound for names, lengths and the required attributes.
         let fixed = 512;
         let texts = [&self.metadata, &self.log_tracing, &self.status_hash, &self.sequence_id];
         let texts: usize = texts.into_iter().flatten().map(String::len).sum();
@@ -243,33 +243,33 @@ impl Event {
     }
 }
 
-/// Why something is not an event of ours.
+/// Why a message is not an event of ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// Its type is none.
+    /// The type has another shape.
     #[error("the event type `{0}` is not <data type>.<spec|status>.<action>")]
     Type(String),
-    /// Its type is about something else.
+    /// The data type is another.
     #[error("events about `{0}` are not handled here")]
     DataType(String),
-    /// An attribute that must be there is not.
+    /// A required attribute is missing.
     #[error("the event has no `{0}`")]
     Missing(&'static str),
-    /// An attribute has a value it cannot have.
+    /// An attribute has an invalid value.
     #[error("the event's `{0}` cannot be read: {1}")]
     Value(&'static str, String),
-    /// The payload is not what its type promises.
+    /// The payload does not match the type.
     #[error("the event's data cannot be read: {0}")]
     Data(String),
-    /// The version of CloudEvents is another.
+    /// The CloudEvents version is another.
     #[error("the event is of CloudEvents version `{0}`, not {SPEC_VERSION}")]
     SpecVersion(String),
-    /// It is not a CloudEvent at all.
+    /// The message is not a CloudEvent.
     #[error("the message is not a CloudEvent: {0}")]
     NoEvent(&'static str),
 }
 
-/// What came from outside is told shortened.
+/// Input text, shortened for messages and logs.
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 120;
     match text.char_indices().nth(MOST) {
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_is_read_from_the_right_and_only_ours_is_taken() {
+    fn type_is_parsed_from_the_right_and_other_data_types_are_rejected() {
         let text = format!("{DATA_TYPE}.spec.create_request");
         assert_eq!(EventType::parse(&text), Ok(EventType::spec(Action::Create)));
         assert_eq!(EventType::parse(&text).unwrap().to_string(), text);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_from_outside_is_told_shortened_at_a_character() {
+    fn input_is_shortened_at_a_character_boundary() {
         assert_eq!(shortened(&"ü".repeat(500)).chars().count(), 121);
     }
 }

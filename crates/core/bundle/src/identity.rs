@@ -1,8 +1,8 @@
-//! Names that follow from other names.
+//! Derived ids.
 
 use uuid::Uuid;
 
-/// The id of a work: the same for the same source, namespace and name, everywhere and always.
+/// The id of a work, derived from source, namespace and name as the original client derives it.
 pub fn work_uid(source: &str, namespace: &str, name: &str) -> Uuid {
     let text = format!("{source}-manifestworks.work.open-cluster-management.io-{namespace}-{name}");
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_is_the_one_that_the_original_client_makes() {
+    fn work_uid_matches_the_original_client() {
         let (namespace, name) =
             ("7ff1a8f4-8811-49b4-8c19-9271bc51975e", "e44ec579-9646-549a-b679-db8d19d6da37");
         let uid = work_uid("mw-client-example", namespace, name);

@@ -1,18 +1,18 @@
-//! Resource bundles on the wire: what a source, the server and an agent say to one another.
+//! Resource bundles on the wire: the events between sources, the server and agents.
 //!
 //! A bundle is a set of Kubernetes manifests for one cluster (a *consumer*). Specs travel source → server → agent,
 //! statuses travel back, both as CloudEvents: over gRPC between source and server, over MQTT v5 between server and agent.
-//! [`Event`] is the one typed envelope; [`mqtt`], [`grpc`] and [`json`] are its three spellings.
+//! [`Event`] is the one typed envelope; [`mqtt`], [`grpc`] and [`json`] are its three encodings.
 //!
 //! What it is not: it opens no connection, keeps no state and applies nothing.
 //!
-//! Invariants: an event that was read is well formed (its type is known, its numbers and times are numbers and times);
-//! writing and reading an event in any spelling gives the same event; no input makes a reader panic.
+//! Invariants: a decoded event is well formed (its type is known, its numbers and times are parsed); encoding and decoding
+//! an event in any encoding returns the same event; no input makes a decoder panic.
 
 mod delivery;
 mod digest;
 pub mod event;
-mod heads;
+mod headers;
 mod identity;
 mod payload;
 mod resync;
@@ -32,16 +32,16 @@ pub use sequence::{SequenceId, SequenceSource};
 pub use topics::{TopicError, Topics};
 pub use validate::{BundleProblem, validate, validate_data};
 
-/// The most that an event may take on the wire: what Azure Event Grid lets through in one packet.
+/// Bytes of an event on the wire: what Azure Event Grid accepts in one packet.
 pub const MAX_PACKET: usize = 512 * 1024;
-/// How large the manifests of one bundle may be together. Agents refuse more.
+/// Bytes of the manifests of one bundle. Agents reject more.
 pub const MAX_MANIFESTS: usize = 500 * 1024;
-/// The longest text MQTT can hold in one property, so the longest metadata.
+/// Bytes of one MQTT property, and so of the metadata.
 pub const MAX_PROPERTY: usize = 65_535;
 
-/// Conditions of a work that both ends speak of by name.
+/// Conditions of a work that both ends know by name.
 pub mod condition {
-    /// The work's manifests are gone from the cluster; only ever said in an event.
+    /// The work's manifests are deleted from the cluster; only in events, never in a stored status.
     pub const DELETED: &str = "Deleted";
     /// The reason that goes with [`DELETED`].
     pub const MANIFESTS_DELETED: &str = "ManifestsDeleted";

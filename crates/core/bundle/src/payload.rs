@@ -1,4 +1,4 @@
-//! What events carry: a bundle's manifests, and how they are.
+//! The payloads of events: a bundle's manifests, and their status.
 
 use std::sync::Arc;
 
@@ -10,41 +10,41 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What is wanted on the cluster.
+/// The desired state of a bundle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestBundle {
-    /// The objects, in the order in which they are applied. Shared with whoever applies them: they are most of a bundle.
+    /// The objects in apply order. Shared with the engine that applies them, since they are most of a bundle.
     #[serde(default, deserialize_with = "or_default")]
     pub manifests: Arc<Vec<Value>>,
-    /// What becomes of them when the bundle goes.
+    /// What deletion of the bundle does with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_option: Option<DeleteOption>,
-    /// How single objects are treated, and what is reported of them.
+    /// Update strategies and feedback rules of single objects.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub manifest_configs: Vec<ManifestConfigOption>,
-    /// On whose behalf they are applied. The wire spells it so.
+    /// The identity that applies them. The wire has this spelling.
     #[serde(rename = "executer", default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ManifestWorkExecutor>,
 }
 
-/// How a bundle is.
+/// The status of a bundle.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BundleStatus {
-    /// What was wanted; only on the way to a source.
+    /// The desired state; only in events to a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_bundle: Option<Box<RawValue>>,
-    /// The bundle as a whole.
+    /// Conditions of the whole bundle.
     #[serde(default, deserialize_with = "or_default")]
     pub conditions: Vec<Condition>,
-    /// Its objects.
+    /// The status of its objects.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub resource_status: Vec<ManifestCondition>,
 }
 
 impl BundleStatus {
-    /// Whether it says that everything is gone.
+    /// Whether it reports that everything is deleted.
     pub fn is_deleted(&self) -> bool {
         let deleted = crate::condition::DELETED;
         self.conditions.iter().any(|one| one.type_ == deleted && one.status == "True")
@@ -61,7 +61,7 @@ impl From<ManifestWorkStatus> for BundleStatus {
     }
 }
 
-/// Go writes lists that were never made as `null`.
+/// Go encodes a nil list as `null`.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_that_go_never_made_are_empty() {
+    fn null_lists_are_empty() {
         let status: BundleStatus = serde_json::from_str(r#"{"conditions":null}"#).unwrap();
         assert!(status.conditions.is_empty() && status.resource_status.is_empty());
         let bundle: ManifestBundle =
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_executor_keeps_the_spelling_of_the_wire() {
+    fn executor_keeps_the_spelling_of_the_wire() {
         let text = r#"{"manifests":[],"executer":{"subject":{"type":"ServiceAccount","serviceAccount":{"namespace":"a","name":"b"}}}}"#;
         let bundle: ManifestBundle = serde_json::from_str(text).unwrap();
         assert!(bundle.executor.is_some());

@@ -1,20 +1,20 @@
-//! Resyncs: what one side knows, so that the other sends what it does not.
+//! Resync lists: what one side has, so that the other sends what is missing.
 //!
-//! A list can be longer than a packet. What a list of specs does not name counts as unknown: it is sent again, or taken for a
-//! ghost. So each page of one says which range of ids it speaks for ([`IdRange`], in extensions of ours). Servers that do
-//! not know these extensions send more than needed; that is all. Lists of statuses may be cut anywhere, and the original
-//! does so without a word; of ours, which name their ranges, an agent learns besides what the server does not know at all.
+//! A list can be longer than a packet. An id that a spec list does not name counts as missing: its spec is sent again, or
+//! the agent's copy is an orphan. So each page names the id range it covers ([`IdRange`], in extensions of ours). A server
+//! without these extensions sends more than needed. Status lists may be split anywhere, as the original does; ours name
+//! their ranges, so that an agent finds the ids for which the server has no bundle.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::or_default;
 use crate::{Attribute, Event};
 
-/// What an agent has: the answer is everything newer, and deletions of what should not be there.
+/// The versions an agent has. The response is every newer spec, and deletions of what has no bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpecResync {
-    /// Everything it has; nothing listed: it has nothing.
+    /// All of them; empty if the agent has none.
     #[serde(default, deserialize_with = "or_default")]
     pub resource_versions: Vec<KnownVersion>,
 }
@@ -30,32 +30,32 @@ pub struct KnownVersion {
     pub version: i64,
 }
 
-/// What somebody knows of statuses: the answer is what differs.
+/// The statuses the sender has. The response is those that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusResync {
-    /// What is known; nothing listed: send everything.
+    /// All of them; empty to request every status.
     #[serde(default, deserialize_with = "or_default")]
     pub status_hashes: Vec<KnownStatus>,
 }
 
-/// One known status.
+/// One status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownStatus {
     /// The bundle.
     #[serde(rename = "resourceID")]
     pub id: String,
-    /// The agent's digest of the status that is known.
+    /// The agent's digest of it.
     #[serde(rename = "statusHash", default)]
     pub hash: String,
 }
 
-/// A range of ids, in the order of bytes: from the first (included) to the second (excluded); open where nothing is said.
+/// A range of ids in byte order, from `from` (included) to `to` (excluded). A missing end is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdRange {
-    /// The first id in it.
+    /// The first id in the range.
     pub from: Option<String>,
-    /// The first id behind it.
+    /// The first id after the range.
     pub to: Option<String>,
 }
 
@@ -63,12 +63,12 @@ const FROM: &str = "resyncfrom";
 const TO: &str = "resyncto";
 
 impl IdRange {
-    /// Whether an id is in it.
+    /// Whether the range covers an id.
     pub fn contains(&self, id: &str) -> bool {
         self.from.as_deref().is_none_or(|from| id >= from) && self.to.as_deref().is_none_or(|to| id < to)
     }
 
-    /// Puts it on an event.
+    /// Sets the range on an event.
     pub fn attach(&self, event: &mut Event) {
         for (name, id) in [(FROM, &self.from), (TO, &self.to)] {
             if let Some(id) = id {
@@ -77,27 +77,27 @@ impl IdRange {
         }
     }
 
-    /// Reads it off a list of statuses: nothing if the list does not say what it speaks for.
-    pub fn of_statuses(event: &Event) -> Option<Self> {
+    /// The range of a status list; `None` if the list names none.
+    pub fn of_status_list(event: &Event) -> Option<Self> {
         let range = Self::of(event);
         range.from.is_some().then_some(range)
     }
 
-    /// Reads it off an event; a list of specs without one speaks for everything.
+    /// The range of a spec list; a list without one covers all ids.
     pub fn of(event: &Event) -> Self {
         Self { from: event.other(FROM).map(str::to_owned), to: event.other(TO).map(str::to_owned) }
     }
 }
 
-/// What surrounds the ids of one entry on the wire.
+/// Bytes around the id of one entry on the wire.
 const ENTRY: usize = 64;
-/// Entries of one page at most, as the original does.
+/// Entries per page, as in the original.
 const MOST: usize = 1000;
 
-/// Cuts a list of specs into pages of at most so many bytes. There is always one, and a single one has no range.
+/// Splits a spec list into pages of at max_entries `limit` bytes. There is at least one page; a single page has an open range.
 pub fn spec_pages(mut known: Vec<KnownVersion>, limit: usize) -> Vec<(IdRange, SpecResync)> {
     known.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    let pages = cut(known, |entry| entry.id.len(), usize::MAX, limit);
+    let pages = split(known, |entry| entry.id.len(), usize::MAX, limit);
     let firsts: Vec<Option<String>> =
         pages.iter().map(|page| page.first().map(|entry| entry.id.clone())).collect();
     if pages.is_empty() {
@@ -116,11 +116,11 @@ pub fn spec_pages(mut known: Vec<KnownVersion>, limit: usize) -> Vec<(IdRange, S
 /// Below every id.
 const LOWEST: &str = "!";
 
-/// Cuts a list of statuses into pages of at most so many bytes. There is always one: an empty one asks for everything, which
-/// is right for somebody who knows nothing.
+/// Splits a status list into pages of at max_entries `limit` bytes. There is at least one page; an empty page requests every
+/// status, which is what a server without bundles needs.
 pub fn status_pages(mut known: Vec<KnownStatus>, limit: usize) -> Vec<(IdRange, StatusResync)> {
     known.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    let mut pages = cut(known, |entry| entry.id.len() + entry.hash.len(), MOST, limit);
+    let mut pages = split(known, |entry| entry.id.len() + entry.hash.len(), MOST, limit);
     if pages.is_empty() {
         pages.push(Vec::new());
     }
@@ -136,13 +136,13 @@ pub fn status_pages(mut known: Vec<KnownStatus>, limit: usize) -> Vec<(IdRange, 
         .collect()
 }
 
-fn cut<T>(entries: Vec<T>, size: impl Fn(&T) -> usize, most: usize, limit: usize) -> Vec<Vec<T>> {
+fn split<T>(entries: Vec<T>, size: impl Fn(&T) -> usize, max_entries: usize, limit: usize) -> Vec<Vec<T>> {
     let mut pages: Vec<Vec<T>> = Vec::new();
     let mut room = 0;
     for entry in entries {
         let size = size(&entry) + ENTRY;
         match pages.last_mut() {
-            Some(page) if size <= room && page.len() < most => {
+            Some(page) if size <= room && page.len() < max_entries => {
                 room -= size;
                 page.push(entry);
             }
@@ -164,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_into_one_packet_is_one_list_that_everybody_understands() {
+    fn list_that_fits_one_packet_is_one_page_without_extensions() {
         assert_eq!(spec_pages(known(0), 1000), [(IdRange::default(), SpecResync::default())]);
         let pages = spec_pages(known(100), 512 * 1024);
         assert_eq!((pages.len(), &pages[0].0), (1, &IdRange::default()));
     }
 
     #[test]
-    fn pages_of_a_long_list_fit_and_speak_for_every_id_exactly_once() {
+    fn pages_of_a_long_list_fit_and_cover_every_id_once() {
         let pages = spec_pages(known(6000), 400 * 1024);
         assert!(pages.len() > 1);
         for (_, page) in &pages {
@@ -179,19 +179,21 @@ mod tests {
         }
         let listed: usize = pages.iter().map(|(_, page)| page.resource_versions.len()).sum();
         assert_eq!(listed, 6000);
-        let ids =
-            ["", "0", "zzz"].map(str::to_owned).into_iter().chain(known(6000).into_iter().map(|one| one.id));
+        let ids = ["", "0", "zzz"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(known(6000).into_iter().map(|known| known.id));
         for id in ids {
             let speaking: Vec<usize> = (0..pages.len()).filter(|at| pages[*at].0.contains(&id)).collect();
             assert_eq!(speaking.len(), 1, "{id}");
             let page = &pages[speaking[0]].1;
-            let listed = page.resource_versions.iter().any(|one| one.id == id);
+            let listed = page.resource_versions.iter().any(|known| known.id == id);
             assert_eq!(listed, id.len() == 36, "{id}");
         }
     }
 
     #[test]
-    fn lists_of_statuses_always_say_what_they_speak_for() {
+    fn status_pages_always_name_their_range() {
         let nothing = status_pages(Vec::new(), 1000);
         assert_eq!((nothing.len(), nothing[0].1.status_hashes.len()), (1, 0));
         let known = |n: usize| KnownStatus { id: format!("{:036}", (n * 7919) % 2500), hash: "y".into() };
@@ -200,12 +202,12 @@ mod tests {
         for id in ["!", "0", "zzz"].map(str::to_owned).into_iter().chain((0..2500).map(|n| known(n).id)) {
             let speaking: Vec<usize> = (0..pages.len()).filter(|at| pages[*at].0.contains(&id)).collect();
             assert_eq!(speaking.len(), 1, "{id}");
-            let listed = pages[speaking[0]].1.status_hashes.iter().any(|one| one.id == id);
+            let listed = pages[speaking[0]].1.status_hashes.iter().any(|known| known.id == id);
             assert_eq!(listed, id.len() == 36, "{id}");
         }
         let mut event = Event::new("e", "s", crate::EventType::status(crate::Action::ResyncRequest), "c");
-        assert_eq!(IdRange::of_statuses(&event), None, "the original's lists may be cut anywhere");
+        assert_eq!(IdRange::of_status_list(&event), None, "the original's lists may be split anywhere");
         nothing[0].0.attach(&mut event);
-        assert_eq!(IdRange::of_statuses(&event).as_ref(), Some(&nothing[0].0));
+        assert_eq!(IdRange::of_status_list(&event).as_ref(), Some(&nothing[0].0));
     }
 }

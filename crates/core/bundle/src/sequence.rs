@@ -1,19 +1,19 @@
-//! Sequence ids: what orders the statuses of one agent.
+//! Sequence ids, which order the statuses of one agent.
 //!
 //! A snowflake: milliseconds since an epoch, a node (always 1) and a step, in one number written in decimal. Receivers
-//! take a status only when its id is greater than the last one's, so an agent's ids must rise over restarts and when its
-//! clock is set back: [`SequenceSource`] never goes below what it said last.
+//! accept a status only if its id is greater than the last one's. So an agent's ids must rise across restarts and when its
+//! clock is set back: [`SequenceSource`] never returns an id below its last one.
 
 use std::fmt;
 
 use aro_base::Timestamp;
 
-/// Milliseconds of the Unix epoch at which ids begin.
+/// The Unix milliseconds at which ids begin.
 const EPOCH: i64 = 1_288_834_974_657;
 const TIME_SHIFT: u32 = 22;
 const NODE_SHIFT: u32 = 12;
 const STEPS: u64 = 1 << NODE_SHIFT;
-/// Receivers compare only ids of one node; everybody uses this one.
+/// The node part of all ids: receivers compare ids of one node only.
 const NODE: u64 = 1;
 
 /// One id.
@@ -21,29 +21,29 @@ const NODE: u64 = 1;
 pub struct SequenceId(u64);
 
 impl SequenceId {
-    /// Reads an id. `None`: it is not one.
+    /// Parses an id.
     pub fn parse(text: &str) -> Option<Self> {
         let number: u64 = text.parse().ok()?;
         (i64::try_from(number).is_ok()).then_some(Self(number))
     }
 
-    /// When it was made, by its maker's clock.
+    /// When it was created, by its creator's clock.
     pub fn time(self) -> Option<Timestamp> {
         let milliseconds = i64::try_from(self.0 >> TIME_SHIFT).ok()?;
         Timestamp::from_millisecond(milliseconds + EPOCH).ok()
     }
 
-    /// Which node made it.
+    /// Its node.
     pub fn node(self) -> u64 {
         (self.0 >> NODE_SHIFT) & 0x3ff
     }
 
-    /// Its place among the ids of one millisecond.
+    /// Its position within the millisecond.
     pub fn step(self) -> u64 {
         self.0 & (STEPS - 1)
     }
 
-    /// Whether a status with this id replaces one with another. Ids that cannot be read are older than any.
+    /// Whether a status with id `new` replaces one with id `known`. An id that cannot be parsed is older than any.
     pub fn supersedes(new: &str, known: Option<&str>) -> bool {
         let Some(new) = Self::parse(new) else { return false };
         known.and_then(Self::parse).is_none_or(|known| new > known)
@@ -56,14 +56,14 @@ impl fmt::Display for SequenceId {
     }
 }
 
-/// Makes ids.
+/// Creates ids.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SequenceSource {
     last: u64,
 }
 
 impl SequenceSource {
-    /// Goes on after an id that was used before.
+    /// Continues after an id that was used before.
     pub fn after(last: Option<SequenceId>) -> Self {
         Self { last: last.map_or(0, |last| last.0) }
     }
@@ -76,7 +76,7 @@ impl SequenceSource {
         let by_last = if last.step() + 1 < STEPS {
             self.last + 1
         } else {
-            // The step is used up: borrow the next millisecond.
+            // All steps of the millisecond are used: take the next one.
             (((self.last >> TIME_SHIFT) + 1) << TIME_SHIFT) | (NODE << NODE_SHIFT)
         };
         self.last = by_clock.max(if self.last == 0 { 0 } else { by_last });
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_of_the_original_is_read_as_it_was_meant() {
+    fn id_of_the_original_is_decoded() {
         let id = SequenceId::parse("2000808179721572352").unwrap();
         let time = Timestamp::from_millisecond(1_765_864_817_921).unwrap();
         assert_eq!((id.time(), id.node(), id.step()), (Some(time), 1, 0));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_greater_id_supersedes_and_nonsense_never_does() {
+    fn only_a_greater_valid_id_supersedes() {
         assert!(SequenceId::supersedes("5", None));
         assert!(SequenceId::supersedes("5", Some("")));
         assert!(SequenceId::supersedes("5", Some("4")));

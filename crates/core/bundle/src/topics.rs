@@ -1,17 +1,17 @@
-//! Where events go: the topics of one source.
+//! The topics of one source.
 //!
-//! The server speaks on `sources/<source>/consumers/<consumer>/sourceevents` and hears `…/agentevents` of all consumers;
-//! an agent speaks on its own `…/agentevents` and hears its own `…/sourceevents`. The words between may differ from
-//! place to place, the shape may not.
+//! The server publishes on `sources/<source>/consumers/<consumer>/sourceevents` and subscribes to `…/agentevents` of all
+//! consumers; an agent publishes on its own `…/agentevents` and subscribes to its own `…/sourceevents`. A configuration may
+//! change the words between, not the shape.
 
-/// The topics of a source, with `+` where the consumer's name goes.
+/// The topics of a source, with `+` in the consumer's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topics {
     source_events: String,
     agent_events: String,
 }
 
-/// Why something is not a topic.
+/// Why a string is not such a topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{topic}` is not a topic like `{example}`")]
 pub struct TopicError {
@@ -27,7 +27,7 @@ const EXAMPLES: [&str; 2] =
     ["sources/maestro/consumers/+/sourceevents", "sources/maestro/consumers/+/agentevents"];
 
 impl Topics {
-    /// The topics Maestro uses.
+    /// Maestro's default topics.
     pub fn of_source(source: &str) -> Self {
         Self {
             source_events: format!("sources/{source}/consumers/+/{SOURCE_EVENTS}"),
@@ -35,7 +35,7 @@ impl Topics {
         }
     }
 
-    /// Takes topics from a configuration. A `$share/<group>/` in front is not part of them.
+    /// Parses configured topics. A leading `$share/<group>/` is ignored.
     pub fn parse(source_events: &str, agent_events: &str) -> Result<Self, TopicError> {
         let check = |text: &str, last: &str, example| {
             let plain = without_group(text);
@@ -48,44 +48,44 @@ impl Topics {
         })
     }
 
-    /// The source the topics are of.
+    /// The source of the topics.
     pub fn source(&self) -> &str {
         self.source_events.split('/').nth(1).unwrap_or_default()
     }
 
-    /// What is said to a consumer.
+    /// The topic of spec events to a consumer's agent.
     pub fn to_agent(&self, consumer: &str) -> String {
         filled(&self.source_events, consumer)
     }
 
-    /// What a consumer says.
+    /// The topic of a consumer's agent.
     pub fn from_agent(&self, consumer: &str) -> String {
         filled(&self.agent_events, consumer)
     }
 
-    /// What every consumer says; with a group, each message comes to one member of it.
+    /// The filter for all agents' topics. With a group, each message is delivered to one member of it.
     pub fn from_agents(&self, group: Option<&str>) -> String {
         let all = filled(&self.agent_events, EVERY);
         group.map_or_else(|| all.clone(), |group| format!("{SHARED}{group}/{all}"))
     }
 
-    /// Which consumer said something on a topic. `None`: it is not one that consumers speak on.
-    pub fn speaker<'t>(&self, topic: &'t str) -> Option<&'t str> {
+    /// The consumer of an agent topic. `None` if it is not one.
+    pub fn agent_topic_consumer<'t>(&self, topic: &'t str) -> Option<&'t str> {
         between(&self.agent_events, topic)
     }
 
-    /// Which consumer something on a topic is for. `None`: it is not one that consumers hear.
-    pub fn listener<'t>(&self, topic: &'t str) -> Option<&'t str> {
+    /// The consumer of a source topic. `None` if it is not one.
+    pub fn source_topic_consumer<'t>(&self, topic: &'t str) -> Option<&'t str> {
         between(&self.source_events, topic)
     }
 }
 
-/// A filter without the group that shares it.
+/// A filter without its share group.
 pub fn without_group(filter: &str) -> &str {
     filter.strip_prefix(SHARED).and_then(|rest| rest.split_once('/')).map_or(filter, |(_, plain)| plain)
 }
 
-/// `word/name/word/name/last`, where a name may be `+`.
+/// `word/name/word/name/last`; a name may be `+`.
 fn shape(topic: &str, last: &str) -> bool {
     let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase());
     let parts: Vec<&str> = topic.split('/').collect();
@@ -99,7 +99,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// The consumer's place is the fourth, whatever a configuration wrote there.
+/// The consumer's place is the fourth level, whatever the configuration has there.
 fn filled(pattern: &str, consumer: &str) -> String {
     let parts = pattern.split('/').enumerate();
     let parts: Vec<&str> = parts.map(|(at, part)| if at == 3 { consumer } else { part }).collect();
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_speaks_where_the_other_listens() {
+    fn each_side_publishes_where_the_other_subscribes() {
         let topics = Topics::of_source("maestro");
         assert_eq!(topics.source(), "maestro");
         assert_eq!(topics.to_agent("c1"), "sources/maestro/consumers/c1/sourceevents");
@@ -134,8 +134,8 @@ mod tests {
             topics.from_agents(Some("statussubscribers")),
             "$share/statussubscribers/sources/maestro/consumers/+/agentevents"
         );
-        assert_eq!(topics.speaker("sources/maestro/consumers/c1/agentevents"), Some("c1"));
-        assert_eq!(topics.listener("sources/maestro/consumers/c1/sourceevents"), Some("c1"));
+        assert_eq!(topics.agent_topic_consumer("sources/maestro/consumers/c1/agentevents"), Some("c1"));
+        assert_eq!(topics.source_topic_consumer("sources/maestro/consumers/c1/sourceevents"), Some("c1"));
         for other in [
             "sources/maestro/consumers/c1/sourceevents",
             "sources/other/consumers/c1/agentevents",
@@ -144,12 +144,12 @@ mod tests {
             "sources/maestro/consumers",
             "",
         ] {
-            assert_eq!(topics.speaker(other), None, "{other}");
+            assert_eq!(topics.agent_topic_consumer(other), None, "{other}");
         }
     }
 
     #[test]
-    fn topics_of_a_configuration_may_use_other_words_or_a_name_in_place() {
+    fn configured_topics_may_use_other_words_or_a_consumer_name() {
         let topics =
             Topics::parse("sources/hub1/clusters/+/sourceevents", "sources/hub1/clusters/c1/agentevents")
                 .unwrap();

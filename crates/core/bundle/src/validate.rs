@@ -1,4 +1,4 @@
-//! What a bundle must be before anybody stores it.
+//! Validation of a bundle before it is stored.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 use aro_kube_apimachinery::selector::syntax::{label_key_problems, label_value_problems, subdomain_problems};
 use serde_json::{Map, Value};
 
-use crate::{EventError, ManifestBundle, heads};
+use crate::{EventError, ManifestBundle, headers};
 
-/// One thing that is wrong, and where.
+/// One violation and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleProblem {
     /// A path like `manifests[0].metadata.name`.
     pub at: String,
-    /// What is wrong there.
+    /// The violation.
     pub what: String,
 }
 
@@ -23,17 +23,17 @@ impl fmt::Display for BundleProblem {
     }
 }
 
-/// Members of metadata that only a server may set.
+/// Metadata fields that only an API server sets.
 const FORBIDDEN: [&str; 3] = ["generateName", "resourceVersion", "deletionGracePeriodSeconds"];
 
-/// Everything that is wrong with the data of an event that wants a bundle, without keeping it. It is an error if the data
-/// cannot be read as a bundle at all.
+/// All violations in the data of a spec event, without keeping the data. An error if the data cannot be decoded as a
+/// bundle.
 pub fn validate_data(data: &[u8]) -> Result<Vec<BundleProblem>, EventError> {
-    let bundle = heads::read(data).map_err(|error| EventError::Data(error.to_string()))?;
+    let bundle = headers::read(data).map_err(|error| EventError::Data(error.to_string()))?;
     Ok(validate(&bundle))
 }
 
-/// Everything that is wrong with a bundle; nothing when it may be stored.
+/// All violations of a bundle; empty if it may be stored.
 pub fn validate(bundle: &ManifestBundle) -> Vec<BundleProblem> {
     let mut problems = Vec::new();
     let mut seen = BTreeSet::new();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once_and_where() {
+    fn all_violations_are_reported_at_once_with_their_paths() {
         let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
         assert!(problems(json!([map("a"), map("b")])).is_empty());
         assert!(problems(json!([])).is_empty());

@@ -1,8 +1,8 @@
-//! One connection, from the name of the broker to its end.
+//! One connection, from name resolution to its end.
 //!
-//! Three things go on at once in one task: reading, writing, and handing messages to the inbox. Reading waits for neither
-//! of the others: a broker sends at most [`crate::LinkOptions::receive_window`] unacknowledged messages, and so many fit
-//! the queue to the inbox. Writing takes all that has gathered at once.
+//! One task reads, writes and hands messages to the inbox concurrently. Reading waits for neither of the others: a broker
+//! sends at most [`crate::LinkOptions::receive_window`] unacknowledged messages, and the queue to the inbox holds as many.
+//! Writing takes all that is in the buffer at once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,21 +26,21 @@ use crate::message;
 use crate::session::Session;
 use crate::wire::{self, Frame};
 
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// How long saying goodbye may take.
-const GOODBYE: Duration = Duration::from_millis(200);
+/// How long sending DISCONNECT may take.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Why a connection ended.
 pub(crate) enum Lost {
     /// The scope was closed.
     Stopped,
-    /// There are new certificates.
+    /// The certificates changed.
     Rotated,
-    /// The broker refused a subscription.
+    /// The broker rejected a subscription.
     Refused(String),
-    /// Anything else; the next attempt may do better.
+    /// Anything else; the next attempt may succeed.
     Failed(String),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Lost {
         match self {
             Self::Stopped => f.write_str("stopped"),
             Self::Rotated => f.write_str("new certificates"),
-            Self::Refused(why) | Self::Failed(why) => f.write_str(why),
+            Self::Refused(reason) | Self::Failed(reason) => f.write_str(reason),
         }
     }
 }
@@ -58,7 +58,7 @@ fn failed(what: &str, error: &(dyn std::error::Error + 'static)) -> Lost {
     Lost::Failed(format!("{what}: {}", aro_base::chain(error)))
 }
 
-/// Connects and stays until the end.
+/// Connects, and serves the connection until it ends.
 pub(crate) async fn run(shared: &Arc<Shared>, stop: &Scope) -> Lost {
     let stream = tokio::select! {
         () = stop.cancelled() => return Lost::Stopped,
@@ -90,51 +90,52 @@ async fn dial(shared: &Arc<Shared>) -> Result<Box<dyn Connection>, Lost> {
 /// From CONNECT to the end.
 async fn serve(shared: &Arc<Shared>, mut stream: Box<dyn Connection>, stop: &Scope) -> Lost {
     let mut buffer = BytesMut::with_capacity(CHUNK);
-    let greeting = tokio::time::timeout(shared.options.dial_timeout, greet(shared, &mut stream, &mut buffer));
-    let agreed = tokio::select! {
+    let handshake =
+        tokio::time::timeout(shared.options.dial_timeout, handshake(shared, &mut stream, &mut buffer));
+    let limits = tokio::select! {
         () = stop.cancelled() => return Lost::Stopped,
-        agreed = greeting => match agreed {
-            Ok(Ok(agreed)) => agreed,
+        limits = handshake => match limits {
+            Ok(Ok(limits)) => limits,
             Ok(Err(lost)) => return lost,
             Err(_) => return Lost::Failed("the broker does not answer CONNECT".to_owned()),
         },
     };
-    let session = Arc::new(Session::new(agreed.window, shared.options.window_bytes, agreed.largest));
+    let session = Arc::new(Session::new(limits.window, shared.options.window_bytes, limits.largest));
     let (queue, messages) = mpsc::channel(usize::from(shared.options.receive_window.max(1)));
     let (mut reading, mut writing) = tokio::io::split(stream);
     let lost = tokio::select! {
-        lost = read(shared, &session, &mut reading, buffer, queue, agreed.keep_alive) => lost,
-        lost = write(&session, &mut writing, agreed.keep_alive) => lost,
-        () = hand_over(shared, messages) => Lost::Failed("the inbox is gone".to_owned()),
+        lost = read(shared, &session, &mut reading, buffer, queue, limits.keep_alive) => lost,
+        lost = write(&session, &mut writing, limits.keep_alive) => lost,
+        () = deliver_all(shared, messages) => Lost::Failed("inbox closed".to_owned()),
         () = rotated(shared) => Lost::Rotated,
         () = stop.cancelled() => Lost::Stopped,
     };
     shared.session.write().take();
     session.close();
     // Best effort: the broker notices the end of the connection anyway.
-    let mut goodbye = BytesMut::new();
-    wire::put_disconnect(&mut goodbye, 0);
-    let _ = tokio::time::timeout(GOODBYE, async {
-        writing.write_all(&goodbye).await?;
+    let mut disconnect = BytesMut::new();
+    wire::put_disconnect(&mut disconnect, 0);
+    let _ = tokio::time::timeout(DISCONNECT_TIMEOUT, async {
+        writing.write_all(&disconnect).await?;
         writing.shutdown().await
     })
     .await;
     lost
 }
 
-/// What both ends allow.
-struct Agreed {
+/// The limits both ends accept.
+struct Limits {
     window: u16,
     largest: usize,
     keep_alive: Duration,
 }
 
-/// CONNECT, CONNACK, and SUBSCRIBE on its way.
-async fn greet(
+/// Sends CONNECT, waits for CONNACK, and sends SUBSCRIBE.
+async fn handshake(
     shared: &Arc<Shared>,
     stream: &mut Box<dyn Connection>,
     buffer: &mut BytesMut,
-) -> Result<Agreed, Lost> {
+) -> Result<Limits, Lost> {
     let options = &shared.options;
     let mut out = BytesMut::new();
     connect_packet(shared)?.write(&mut out, None).map_err(|e| failed("CONNECT", &e))?;
@@ -146,7 +147,7 @@ async fn greet(
                 Packet::ConnAck(answer) => break answer,
                 _ => return Err(unexpected()),
             },
-            Some(Frame::Disconnect(reason)) => return Err(said_goodbye(reason)),
+            Some(Frame::Disconnect(reason)) => return Err(disconnected_by_broker(reason)),
             Some(_) => return Err(unexpected()),
             None if stream.read_buf(buffer).await.map_err(|e| failed("CONNACK", &e))? == 0 => {
                 return Err(Lost::Failed(
@@ -156,7 +157,7 @@ async fn greet(
             None => {}
         }
     };
-    let agreed = agree(shared, &answer)?;
+    let limits = negotiate(shared, &answer)?;
     if !shared.subscriptions.is_empty() {
         let filters = shared.subscriptions.iter().map(|filter| Filter::new(filter, QoS::AtLeastOnce));
         let mut subscribe = Subscribe::new_many(filters, None);
@@ -166,7 +167,7 @@ async fn greet(
         stream.write_all(&out).await.map_err(|e| failed("SUBSCRIBE", &e))?;
         stream.flush().await.map_err(|e| failed("SUBSCRIBE", &e))?;
     }
-    Ok(agreed)
+    Ok(limits)
 }
 
 fn unexpected() -> Lost {
@@ -197,20 +198,20 @@ fn connect_packet(shared: &Shared) -> Result<Packet, Lost> {
     Ok(Packet::Connect(connect, None, login))
 }
 
-fn agree(shared: &Shared, answer: &ConnAck) -> Result<Agreed, Lost> {
+fn negotiate(shared: &Shared, answer: &ConnAck) -> Result<Limits, Lost> {
     let options = &shared.options;
     let properties = answer.properties.as_ref();
     if answer.code != ConnectReturnCode::Success {
-        let said = properties
+        let reason = properties
             .and_then(|properties| properties.reason_string.as_deref())
             .unwrap_or("no reason given");
-        return Err(Lost::Failed(format!("the broker refuses the connection: {:?} ({said})", answer.code)));
+        return Err(Lost::Failed(format!("the broker rejects the connection: {:?} ({reason})", answer.code)));
     }
     let window = properties.and_then(|properties| properties.receive_max).unwrap_or(u16::MAX);
     let largest = properties.and_then(|properties| properties.max_packet_size).unwrap_or(u32::MAX);
     let keep_alive = properties.and_then(|properties| properties.server_keep_alive);
-    Ok(Agreed {
-        // One id below the number of ids, so that there is always a free one.
+    Ok(Limits {
+        // One below the number of packet ids, so that one is always unused.
         window: window.min(options.window).min(u16::MAX - 1),
         largest: (largest as usize).min(options.max_packet),
         keep_alive: keep_alive
@@ -219,15 +220,15 @@ fn agree(shared: &Shared, answer: &ConnAck) -> Result<Agreed, Lost> {
     })
 }
 
-fn said_goodbye(reason: u8) -> Lost {
+fn disconnected_by_broker(reason: u8) -> Lost {
     let known = match reason {
         0x87 => ": not authorized",
-        0x8b => ": it is shutting down",
-        0x8e => ": another client has the same name",
+        0x8b => ": shutting down",
+        0x8e => ": another client has the same id",
         0x93 => ": too many unacknowledged messages",
         0x95 => ": a packet is too large",
         0x97 => ": this client reads too slowly",
-        0xa0 => ": it has lasted as long as it may; a certificate that expired is one reason",
+        0xa0 => ": maximum connect time; an expired certificate is one cause",
         _ => "",
     };
     Lost::Failed(format!("the broker ended the connection with reason {reason:#04x}{known}"))
@@ -242,7 +243,7 @@ async fn read(
     keep_alive: Duration,
 ) -> Lost {
     if shared.subscriptions.is_empty() {
-        came_up(shared, session);
+        connection_ready(shared, session);
     }
     loop {
         loop {
@@ -257,12 +258,12 @@ async fn read(
             }
         }
         buffer.reserve(CHUNK);
-        // Pings go out at least every half keep-alive, so something must come back.
+        // A ping is sent at least every half keep-alive, so something must be received in time.
         match tokio::time::timeout(keep_alive.mul_f32(1.5), reading.read_buf(&mut buffer)).await {
             Ok(Ok(0)) => return Lost::Failed("the broker closed the connection".to_owned()),
             Ok(Ok(_)) => {}
             Ok(Err(error)) => return failed("read", &error),
-            Err(_) => return Lost::Failed("the broker has gone silent".to_owned()),
+            Err(_) => return Lost::Failed("the broker sends nothing".to_owned()),
         }
     }
 }
@@ -277,10 +278,10 @@ async fn handle(
         Frame::Publish(publish) => {
             shared.metrics.received.inc();
             let Ok(message) = message::from_body(publish.body.clone()) else {
-                // Somebody sent it, and the broker let it pass. Ending the connection over it would let one sender cut
-                // its reader off from all others, again and again.
+                // The broker forwarded an invalid message. Ending the connection would let one publisher disconnect this
+                // subscriber from all others again and again.
                 shared.metrics.dropped.inc();
-                tracing::debug!(topic = publish.topic(), "a message that is not MQTT v5 was dropped");
+                tracing::debug!(topic = publish.topic(), "malformed message dropped");
                 if publish.packet_id != 0 {
                     session.acknowledge(publish.packet_id);
                 }
@@ -290,32 +291,34 @@ async fn handle(
             let delivery = Delivery { topic: publish.topic().to_owned(), message, ack };
             if let Err(TrySendError::Full(delivery)) = queue.try_send(delivery) {
                 if publish.packet_id == 0 {
-                    // Quality 0 is not counted by the window and promises nothing.
+                    // QoS 0 is outside the window and may be dropped.
                     shared.metrics.dropped.inc();
                 } else {
-                    // A broker that keeps to the window never comes here. mosquitto 2.0.11 forgets it after the first
-                    // ack: it is slowed down by not being read from.
+                    // A broker that respects the window never gets here. mosquitto 2.0.11 ignores it after the first ack, and
+                    // is slowed down by not reading its socket.
                     let _ = queue.send(delivery).await;
                 }
             }
         }
-        Frame::Disconnect(reason) => return Err(said_goodbye(reason)),
+        Frame::Disconnect(reason) => return Err(disconnected_by_broker(reason)),
         Frame::Ack(packet_id, reason) => {
-            if !session.answered(packet_id, reason) {
-                return Err(Lost::Failed(format!("the broker acknowledges {packet_id}, which was not sent")));
+            if !session.handle_puback(packet_id, reason) {
+                return Err(Lost::Failed(format!(
+                    "the broker acknowledges packet {packet_id}, which is not in flight"
+                )));
             }
         }
         Frame::Other(packet) => {
             if let Packet::SubAck(answer) = *packet {
-                subscribed(shared, &answer)?;
-                came_up(shared, session);
+                check_suback(shared, &answer)?;
+                connection_ready(shared, session);
             }
         }
     }
     Ok(())
 }
 
-fn subscribed(shared: &Shared, answer: &SubAck) -> Result<(), Lost> {
+fn check_suback(shared: &Shared, answer: &SubAck) -> Result<(), Lost> {
     let answers = shared.subscriptions.iter().zip(&answer.return_codes);
     let refused: Vec<String> = answers
         .filter(|(_, code)| !matches!(code, SubscribeReasonCode::Success(_)))
@@ -325,15 +328,15 @@ fn subscribed(shared: &Shared, answer: &SubAck) -> Result<(), Lost> {
         return Ok(());
     }
     shared.metrics.refused_subscriptions.inc_by(refused.len() as u64);
-    Err(Lost::Refused(format!("the broker refuses the subscription to {}", refused.join(", "))))
+    Err(Lost::Refused(format!("the broker rejects the subscription to {}", refused.join(", "))))
 }
 
-fn came_up(shared: &Shared, session: &Arc<Session>) {
+fn connection_ready(shared: &Shared, session: &Arc<Session>) {
     *shared.session.write() = Some(session.clone());
     shared.metrics.connects.inc();
     shared.metrics.connected.set(1);
     shared.up.send_replace(true);
-    tracing::info!(broker = shared.options.broker, "connected to the broker");
+    tracing::info!(broker = shared.options.broker, "broker connected");
     shared.inbox.connected();
 }
 
@@ -361,20 +364,20 @@ async fn write(session: &Session, writing: &mut (impl AsyncWrite + Unpin), keep_
             return failed("write", &error);
         }
         if out.capacity() > 4 * CHUNK {
-            // A burst has passed; its memory need not stay.
+            // Release the memory of a burst.
             out = BytesMut::new();
         }
     }
 }
 
-async fn hand_over(shared: &Arc<Shared>, mut messages: mpsc::Receiver<Delivery>) {
+async fn deliver_all(shared: &Arc<Shared>, mut messages: mpsc::Receiver<Delivery>) {
     while let Some(delivery) = messages.recv().await {
         shared.inbox.deliver(delivery).await;
     }
     std::future::pending::<()>().await;
 }
 
-/// Returns when the certificates in use are no longer those in the files.
+/// Returns when the certificate files differ from the certificates in use.
 async fn rotated(shared: &Arc<Shared>) {
     let Some(identity) = &shared.identity else { return std::future::pending().await };
     loop {

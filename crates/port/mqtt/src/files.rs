@@ -1,4 +1,4 @@
-//! The configuration file that Maestro's server and agents are started with: YAML or JSON.
+//! The configuration file of Maestro's server and agents: YAML or JSON.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::options::{Credentials, LinkOptions};
 
-/// The topics such a file names, as they stand there.
+/// The topics in the file, unparsed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TopicNames {
@@ -20,14 +20,14 @@ pub struct TopicNames {
     pub agent_broadcast: Option<String>,
 }
 
-/// What such a file says.
+/// The content of the file.
 #[derive(Debug, Clone)]
 pub struct ConfigFile {
     pub link: LinkOptions,
     pub topics: TopicNames,
 }
 
-/// Why such a file cannot be used.
+/// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFileError {
     #[error("read `{path}`")]
@@ -36,13 +36,13 @@ pub enum ConfigFileError {
         #[source]
         source: std::io::Error,
     },
-    #[error("`{path}`: {why}")]
-    Content { path: PathBuf, why: String },
+    #[error("`{path}`: {reason}")]
+    Content { path: PathBuf, reason: String },
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct FileContent {
     broker_host: String,
     username: Option<String>,
     password: Option<Secret<String>>,
@@ -58,7 +58,7 @@ struct Written {
     topics: TopicNames,
 }
 
-/// Seconds as a number, or as a text such as `60s`.
+/// Seconds as a number, or as a string such as `60s`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Seconds {
@@ -76,46 +76,47 @@ impl Seconds {
 }
 
 impl LinkOptions {
-    /// Reads such a file; what it does not say is as in [`LinkOptions::new`]. Blocks on the disk.
+    /// Reads the file; options it does not set are those of [`LinkOptions::new`]. Blocks on the disk.
     pub fn from_file(path: &Path, client_id: impl Into<String>) -> Result<ConfigFile, ConfigFileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigFileError::Read { path: path.to_owned(), source })?;
-        read(&text, client_id.into()).map_err(|why| ConfigFileError::Content { path: path.to_owned(), why })
+        read(&text, client_id.into())
+            .map_err(|reason| ConfigFileError::Content { path: path.to_owned(), reason })
     }
 }
 
 fn read(text: &str, client_id: String) -> Result<ConfigFile, String> {
-    let written: Written = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    let mut link = LinkOptions::new(written.broker_host.clone(), client_id);
+    let content: FileContent = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let mut link = LinkOptions::new(content.broker_host.clone(), client_id);
     if aro_net::HostPort::parse(&link.broker).is_none() {
-        return Err(format!("brokerHost `{}` is not host:port", written.broker_host));
+        return Err(format!("brokerHost `{}` is not host:port", content.broker_host));
     }
-    if let Some(seconds) = written.keep_alive {
+    if let Some(seconds) = content.keep_alive {
         link.keep_alive = Duration::from_secs(seconds.clamp(1, 65_535));
     }
-    if let Some(timeout) = &written.dial_timeout {
+    if let Some(timeout) = &content.dial_timeout {
         let seconds = timeout.get().ok_or("dialTimeout is not a number of seconds")?;
         link.dial_timeout = Duration::from_secs(seconds.max(1));
     }
-    link.credentials = credentials(&written)?;
-    link.username = written.username;
-    link.password = written.password;
-    Ok(ConfigFile { link, topics: written.topics })
+    link.credentials = credentials(&content)?;
+    link.username = content.username;
+    link.password = content.password;
+    Ok(ConfigFile { link, topics: content.topics })
 }
 
-/// TLS is used when both a certificate and a key are there, however they are given; data wins over files.
-fn credentials(written: &Written) -> Result<Option<Credentials>, String> {
-    let certificate = (&written.client_cert_data, &written.client_cert_file);
-    let key_data = written.client_key_data.as_ref().map(|key| key.expose().clone());
-    let key = (&key_data, &written.client_key_file);
-    let authorities = (&written.ca_data, &written.ca_file);
+/// TLS is used if certificate and key are both given, inline or as files; inline data takes precedence.
+fn credentials(content: &FileContent) -> Result<Option<Credentials>, String> {
+    let certificate = (&content.client_cert_data, &content.client_cert_file);
+    let key_data = content.client_key_data.as_ref().map(|key| key.expose().clone());
+    let key = (&key_data, &content.client_key_file);
+    let authorities = (&content.ca_data, &content.ca_file);
     let given = |(data, file): (&Option<String>, &Option<PathBuf>)| data.is_some() || file.is_some();
     if !given(certificate) || !given(key) {
         return Ok(None);
     }
     if !given(authorities) {
         return Err(
-            "clientCertFile and clientKeyFile need caFile (or caData): the broker would not be known"
+            "clientCertFile and clientKeyFile need caFile (or caData): the broker's certificate could not be verified"
                 .to_owned(),
         );
     }
@@ -129,13 +130,13 @@ fn credentials(written: &Written) -> Result<Option<Credentials>, String> {
         })));
     }
     Ok(Some(Credentials::Inline {
-        certificate: content("clientCertData", certificate)?,
-        key: Secret::new(content("clientKeyData", key)?),
-        authorities: content("caData", authorities)?,
+        certificate: load_pem("clientCertData", certificate)?,
+        key: Secret::new(load_pem("clientKeyData", key)?),
+        authorities: load_pem("caData", authorities)?,
     }))
 }
 
-fn content(name: &str, (data, file): (&Option<String>, &Option<PathBuf>)) -> Result<String, String> {
+fn load_pem(name: &str, (data, file): (&Option<String>, &Option<PathBuf>)) -> Result<String, String> {
     if let Some(data) = data {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data.trim());
         let text = decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_certificates_means_tls_and_its_topics_are_kept() {
+    fn file_with_certificates_enables_tls_and_keeps_its_topics() {
         let text = "
 brokerHost: maestro-mqtt.maestro:8883
 keepAlive: 30
@@ -171,14 +172,14 @@ topics:
     }
 
     #[test]
-    fn json_is_read_and_an_authority_alone_stays_plain() {
+    fn json_is_parsed_and_an_authority_alone_stays_plain() {
         let text = r#"{"brokerHost": "127.0.0.1:1883", "caFile": "/tls/ca.crt"}"#;
         let file = read(text, "me".to_owned()).unwrap();
         assert!(file.link.credentials.is_none());
     }
 
     #[test]
-    fn data_wins_over_files() {
+    fn inline_data_takes_precedence_over_files() {
         let text = r#"{"brokerHost": "b:1", "caData": "Y2E=", "clientCertData": "Y2VydA==", "clientCertFile": "/x",
             "clientKeyData": "a2V5"}"#;
         let Some(Credentials::Inline { certificate, key, authorities }) =
@@ -193,15 +194,15 @@ topics:
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_setting_is_named() {
         for (text, expected) in [
             ("{}", "brokerHost"),
             ("brokerHost: nowhere", "not host:port"),
             ("{brokerHost: 'b:1', clientCertFile: /c, clientKeyFile: /k}", "caFile"),
             ("{brokerHost: 'b:1', clientCertData: '!', clientKeyFile: /k, caFile: /c}", "clientCertData"),
         ] {
-            let why = read(text, "me".to_owned()).unwrap_err();
-            assert!(why.contains(expected), "{text}: {why}");
+            let reason = read(text, "me".to_owned()).unwrap_err();
+            assert!(reason.contains(expected), "{text}: {reason}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The client's side of TLS, made anew out of files that change.
+//! The client side of TLS, rebuilt from files that rotate.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::options::Credentials;
 
-/// Why there is no TLS.
+/// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     #[error(transparent)]
@@ -22,7 +22,7 @@ pub(crate) enum IdentityError {
     Tls(#[from] rustls::Error),
 }
 
-/// What a link proves itself with. Files are read when first needed and again when they changed.
+/// The credentials of a link. Files are read when first needed and again when they change.
 pub(crate) struct Identity {
     credentials: Credentials,
     clock: SharedClock,
@@ -34,7 +34,7 @@ impl Identity {
         Self { credentials, clock, loaded: Mutex::new(None) }
     }
 
-    /// The configuration for the next handshake. Blocks on the disk.
+    /// The configuration of the next handshake. Blocks on the disk.
     pub fn config(&self) -> Result<ClientConfig, IdentityError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
@@ -68,13 +68,13 @@ impl Identity {
         }
     }
 
-    /// Looks at the files again; tells whether the connection should be made anew. Blocks on the disk.
+    /// Re-reads the files. Returns whether the connection has to be replaced. Blocks on the disk.
     pub fn changed(&self) -> bool {
         let Some(identity) = self.loaded.lock().clone() else { return false };
         match identity.reload(self.clock.now()) {
             Ok(changed) => changed,
             Err(error) => {
-                tracing::warn!(error = %aro_base::chain(&error), "new certificate files are not usable; the old ones stay");
+                tracing::warn!(error = %aro_base::chain(&error), "new certificate files rejected; keeping the old ones");
                 false
             }
         }

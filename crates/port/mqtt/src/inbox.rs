@@ -1,4 +1,4 @@
-//! Where messages go.
+//! The handler of received messages.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use async_trait::async_trait;
 use crate::Message;
 use crate::session::Session;
 
-/// Takes what arrives, and is told when the link comes and goes.
+/// Handles messages and connection changes.
 #[async_trait]
 pub trait Inbox: Send + Sync + 'static {
-    /// After every connect, once the broker has confirmed all subscriptions. [`crate::Link::publish`] works from now on.
-    /// Called by the task that reads, so it must not block.
+    /// Called after every connect, once the broker has confirmed all subscriptions. [`crate::Link::publish`] works from now on.
+    /// The reading task calls this, so it must not block.
     fn connected(&self) {}
 
-    /// The connection is lost. Not called when the link is stopped.
+    /// Called when the connection is lost, but not when the link is stopped.
     fn disconnected(&self) {}
 
-    /// One message. The next one comes after this returns; when the connection is lost meanwhile, this is dropped at
-    /// its next `.await`.
+    /// Handles one message. The next one is delivered after this returns. If the connection is lost meanwhile, this future is
+    /// dropped at its next `.await`.
     async fn deliver(&self, delivery: Delivery);
 }
 
-/// A message that arrived.
+/// A received message.
 #[derive(Debug)]
 pub struct Delivery {
     pub topic: String,
@@ -30,11 +30,11 @@ pub struct Delivery {
     pub ack: Ack,
 }
 
-/// The right to say that a message is dealt with.
+/// Acknowledges one message.
 ///
-/// Dropped without a word, the message stays unacknowledged: it takes a place in the window until the connection ends.
-/// Brokers that keep sessions send it again; ours and Maestro's sessions are not kept, there the resync after the next
-/// connect repairs it. After its connection is gone, an ack says nothing to anybody.
+/// If it is dropped unused, the message stays unacknowledged and occupies the receive window until the connection ends.
+/// A broker with sessions redelivers it; here no session is kept, and the resync after the next connect repairs it. After
+/// its connection has ended, an ack does nothing.
 #[derive(Debug)]
 pub struct Ack {
     pub(crate) session: Arc<Session>,
@@ -43,7 +43,7 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// It is dealt with; the broker may forget it.
+    /// The message is handled.
     pub fn done(self) {
         if self.packet_id != 0 {
             self.session.acknowledge(self.packet_id);

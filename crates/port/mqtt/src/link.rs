@@ -1,4 +1,4 @@
-//! The link: connects, and connects again.
+//! The link: connects and reconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::options::LinkOptions;
 use crate::session::Session;
 use crate::{Message, message, wire};
 
-/// A connection that lasted so long was a good one: the next pause is short again.
-const GOOD: Duration = Duration::from_secs(2);
+/// A connection that lasted this long resets the reconnect pause.
+const STABLE: Duration = Duration::from_secs(2);
 
-/// What a link needs from outside.
+/// The dependencies of a link.
 pub struct LinkPorts {
     pub resolve: Arc<dyn Resolve>,
     pub clock: SharedClock,
@@ -34,37 +34,37 @@ pub enum PublishError {
     /// There is no connection.
     #[error("the broker is not connected")]
     Down,
-    /// The connection was lost before the broker answered: the message may have arrived or not.
+    /// The connection was lost before the broker answered: the message may have been delivered or not.
     #[error("the connection was lost before the broker acknowledged the message")]
     Lost,
-    /// No acknowledgement in time: the message may still arrive.
+    /// No acknowledgement in time: the message may still be delivered.
     #[error("the broker did not acknowledge the message in time")]
     Late,
-    /// It cannot be sent at all.
+    /// The message cannot be sent at all.
     #[error("the message is too large: {0}")]
     TooLarge(String),
-    /// The broker said no.
-    #[error("the broker refused the message with reason {0:#04x}")]
+    /// The broker rejected the message.
+    #[error("the broker rejected the message with reason {0:#04x}")]
     Refused(u8),
 }
 
-/// The broker has taken a message, and nobody subscribes to its topic.
+/// The PUBACK reason for an accepted message whose topic has no subscriber.
 const NO_SUBSCRIBERS: u8 = 0x10;
 
-/// Whether anybody gets a message.
+/// Whether a published message had subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
-    /// Somebody does, or the broker does not tell.
-    Somebody,
-    /// Nobody subscribes now: the other side is away, and will have to be told again.
-    Nobody,
+pub enum Subscribers {
+    /// At least one, or the broker does not report it.
+    Matched,
+    /// None: the message is lost, and its publisher has to repeat it.
+    None,
 }
 
 /// A link to a broker. Cloning gives another handle; it lives as long as its scope.
 #[derive(Clone)]
 pub struct Link(Arc<Shared>);
 
-/// What the handles and the tasks share.
+/// Shared by the handles and the tasks.
 pub(crate) struct Shared {
     pub options: LinkOptions,
     pub subscriptions: Vec<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Shared {
     pub dialer: Dialer,
     pub identity: Option<Arc<Identity>>,
     pub metrics: LinkMetrics,
-    /// The connection that is up.
+    /// The current connection.
     pub session: RwLock<Option<Arc<Session>>>,
     pub up: watch::Sender<bool>,
 }
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Link {
 }
 
 impl Link {
-    /// Starts connecting, in a child of `scope`, and never gives up.
+    /// Starts connecting in a child of `scope`, and retries until that closes.
     pub fn start(
         options: LinkOptions,
         subscriptions: Vec<String>,
@@ -104,23 +104,23 @@ impl Link {
             session: RwLock::new(None),
             up: watch::Sender::new(false),
         });
-        // Roles may publish until the end: the link goes after them.
+        // Roles may publish until they stop, so the link stops after them.
         let scope = scope.child(Phase::Transports, "mqtt");
         let (own, stop) = (shared.clone(), scope.clone());
         scope.spawn(TaskKind::Worker, "link", async move {
-            keep_up(&own, &stop).await;
+            keep_connected(&own, &stop).await;
             Ok::<_, Fault>(())
         });
         Self(shared)
     }
 
-    /// Publishes with quality 1. Resolves when the broker has acknowledged; many may be under way at once.
+    /// Publishes with QoS 1. Resolves when the broker has acknowledged; many publishes may be in flight.
     pub async fn publish(&self, topic: &str, message: Message) -> Result<(), PublishError> {
-        self.publish_reaching(topic, message).await.map(drop)
+        self.publish_matching(topic, message).await.map(drop)
     }
 
-    /// Publishes, and tells whether anybody gets it, as far as the broker says.
-    pub async fn publish_reaching(&self, topic: &str, message: Message) -> Result<Reached, PublishError> {
+    /// Publishes with QoS 1 and returns whether the message had subscribers, if the broker reports it.
+    pub async fn publish_matching(&self, topic: &str, message: Message) -> Result<Subscribers, PublishError> {
         let deadline = Instant::now() + self.0.options.publish_timeout;
         let done = tokio::time::timeout_at(deadline, self.attempt(topic, &message)).await;
         let done = done.unwrap_or(Err(PublishError::Late));
@@ -131,19 +131,19 @@ impl Link {
         done
     }
 
-    async fn attempt(&self, topic: &str, message: &Message) -> Result<Reached, PublishError> {
+    async fn attempt(&self, topic: &str, message: &Message) -> Result<Subscribers, PublishError> {
         let session = self.0.session.read().clone().ok_or(PublishError::Down)?;
         let body = message::to_body(message).map_err(PublishError::TooLarge)?;
         let size = wire::publish_size(1, topic, &body);
         if size > session.largest || topic.len() > usize::from(u16::MAX) {
             let largest = session.largest;
-            return Err(PublishError::TooLarge(format!("{size} bytes, and the broker takes {largest}")));
+            return Err(PublishError::TooLarge(format!("{size} bytes, and the broker accepts {largest}")));
         }
-        let taken = session.take_place(size).await.map_err(|_| PublishError::Down)?;
-        let answer = session.publish(topic, &body, taken).map_err(|_| PublishError::Down)?;
-        match answer.await {
-            Ok(NO_SUBSCRIBERS) => Ok(Reached::Nobody),
-            Ok(reason) if reason < 0x80 => Ok(Reached::Somebody),
+        let slot = session.reserve(size).await.map_err(|_| PublishError::Down)?;
+        let puback = session.publish(topic, &body, slot).map_err(|_| PublishError::Down)?;
+        match puback.await {
+            Ok(NO_SUBSCRIBERS) => Ok(Subscribers::None),
+            Ok(reason) if reason < 0x80 => Ok(Subscribers::Matched),
             Ok(reason) => Err(PublishError::Refused(reason)),
             Err(_) => Err(PublishError::Lost),
         }
@@ -156,7 +156,7 @@ impl Link {
 
     /// Returns when there is a connection with all its subscriptions.
     pub async fn connected(&self) {
-        // The sender lives in `self`, so waiting cannot fail while we do.
+        // `self` holds the sender, so the wait cannot fail.
         let _ = self.0.up.subscribe().wait_for(|up| *up).await;
     }
 
@@ -166,17 +166,17 @@ impl Link {
     }
 }
 
-async fn keep_up(shared: &Arc<Shared>, stop: &Scope) {
+async fn keep_connected(shared: &Arc<Shared>, stop: &Scope) {
     let options = &shared.options;
     let mut pause = options.first_pause;
-    let mut told = String::new();
+    let mut logged = String::new();
     while !stop.is_cancelled() {
         let started = Instant::now();
         let lost = connection::run(shared, stop).await;
         if *shared.up.borrow() {
             shared.metrics.connected.set(0);
             shared.up.send_replace(false);
-            told.clear();
+            logged.clear();
             if !stop.is_cancelled() {
                 shared.inbox.disconnected();
             }
@@ -184,12 +184,12 @@ async fn keep_up(shared: &Arc<Shared>, stop: &Scope) {
         let wait = match &lost {
             Lost::Stopped => break,
             Lost::Rotated => {
-                tracing::info!(broker = options.broker, "new certificates: connecting anew");
+                tracing::info!(broker = options.broker, "certificates changed; reconnecting");
                 continue;
             }
             Lost::Refused(_) => options.refused_pause,
             Lost::Failed(_) => {
-                pause = if started.elapsed() > GOOD {
+                pause = if started.elapsed() > STABLE {
                     options.first_pause
                 } else {
                     (pause * 2).min(options.longest_pause)
@@ -197,11 +197,11 @@ async fn keep_up(shared: &Arc<Shared>, stop: &Scope) {
                 pause
             }
         };
-        // Once per cause: a broker that is away for an hour is one line.
-        let why = lost.to_string();
-        if why != told {
-            tracing::warn!(broker = options.broker, why, "no connection to the broker; trying again");
-            told = why;
+        // One line per cause: a broker that is unreachable for an hour is logged once.
+        let cause = lost.to_string();
+        if cause != logged {
+            tracing::warn!(broker = options.broker, cause, "broker not connected; retrying");
+            logged = cause;
         }
         tokio::select! {
             () = stop.cancelled() => break,
@@ -210,7 +210,7 @@ async fn keep_up(shared: &Arc<Shared>, stop: &Scope) {
     }
 }
 
-/// Between a half and one and a half, so that many who lost the same broker do not come back at once.
+/// Between 0.5 and 1.5, so that clients which lost the same broker do not reconnect at once.
 fn jitter() -> f64 {
     let random = uuid::Uuid::new_v4().as_u128() as u16;
     0.5 + f64::from(random) / f64::from(u16::MAX)

@@ -1,10 +1,10 @@
-//! What a link counts.
+//! Metrics of a link.
 
 use aro_runtime::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// The numbers of one link.
+/// The metrics of one link.
 #[derive(Debug, Clone, Default)]
 pub struct LinkMetrics {
     pub connected: Gauge,
@@ -21,8 +21,12 @@ impl LinkMetrics {
     pub fn new(metrics: &Metrics) -> Self {
         let own = Self::default();
         metrics.register(|registry| {
-            registry.register("mqtt_link_connected", "Whether the link is up", own.connected.clone());
-            registry.register("mqtt_link_connects", "How often the link came up", own.connects.clone());
+            registry.register(
+                "mqtt_link_connected",
+                "Whether the broker is connected",
+                own.connected.clone(),
+            );
+            registry.register("mqtt_link_connects", "Connects", own.connects.clone());
             registry.register(
                 "mqtt_link_published",
                 "Messages the broker acknowledged",
@@ -30,18 +34,18 @@ impl LinkMetrics {
             );
             registry.register(
                 "mqtt_link_publish_failures",
-                "Messages that were refused, too large, or unacknowledged when the link was lost",
+                "Messages rejected, too large, or unacknowledged when the connection was lost",
                 own.publish_failures.clone(),
             );
             registry.register("mqtt_link_received", "Messages received", own.received.clone());
             registry.register(
                 "mqtt_link_dropped",
-                "Messages that cannot be read, and those of quality 0 that nobody had room for",
+                "Messages dropped: malformed, or QoS 0 with a full queue",
                 own.dropped.clone(),
             );
             registry.register(
                 "mqtt_link_refused_subscriptions",
-                "Subscriptions the broker refused",
+                "Subscriptions the broker rejected",
                 own.refused_subscriptions.clone(),
             );
         });

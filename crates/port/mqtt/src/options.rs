@@ -1,4 +1,4 @@
-//! How a link connects.
+//! Options of a link.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,58 +6,58 @@ use std::time::Duration;
 use aro_base::Secret;
 use aro_pki::IdentityPaths;
 
-/// How a link connects and what it allows itself.
+/// Where a link connects, and its limits.
 #[derive(Debug, Clone)]
 pub struct LinkOptions {
     /// `host:port`, resolved before every connect.
     pub broker: String,
-    /// The name the broker knows this client by; of two with the same name the older one is thrown out.
+    /// The MQTT client id. A broker disconnects the older of two clients with one id.
     pub client_id: String,
-    /// A name for brokers that want one; with a certificate most do not.
+    /// The user name for brokers that require one; with a certificate most do not.
     pub username: Option<String>,
-    /// Its password: in a file that is read before every connect.
+    /// The file of its password, read before every connect.
     pub password_file: Option<PathBuf>,
-    /// Its password, given directly. The file wins.
+    /// Its password. The file takes precedence.
     pub password: Option<Secret<String>>,
     /// TLS 1.3 with a client certificate. Without, the connection is plain.
     pub credentials: Option<Credentials>,
-    /// The name the broker's certificate must have, if it is not the host of `broker`.
+    /// The name in the broker's certificate, if it is not the host of `broker`.
     pub server_name: Option<String>,
-    /// How often life is checked.
+    /// The MQTT keep-alive.
     pub keep_alive: Duration,
-    /// How long connecting may take, from the name to the confirmed subscription.
+    /// The deadline of a connect, from name resolution to the confirmed subscription.
     pub dial_timeout: Duration,
-    /// How long a publish may take, waiting for a place included.
+    /// The deadline of a publish, including the wait for a slot.
     pub publish_timeout: Duration,
-    /// The largest packet sent or taken; the broker may allow less.
+    /// The largest packet sent or accepted; the broker may allow less.
     pub max_packet: usize,
-    /// How many publishes may be unacknowledged; the broker may allow fewer.
+    /// Publishes in flight; the broker may allow fewer.
     pub window: u16,
-    /// How many bytes of publishes may be unacknowledged.
+    /// Bytes of publishes in flight.
     pub window_bytes: usize,
-    /// How many messages the broker may send before it has to wait for acks.
+    /// Unacknowledged messages the broker may send.
     pub receive_window: u16,
-    /// The first pause before connecting again; it doubles up to `longest_pause`, with jitter.
+    /// The first pause before a reconnect; it doubles up to `longest_pause`, with jitter.
     pub first_pause: Duration,
-    /// The longest pause before connecting again.
+    /// The longest pause before a reconnect.
     pub longest_pause: Duration,
-    /// The pause after the broker refused a subscription: somebody has to change a rule first.
+    /// The pause after the broker rejected a subscription: its rules have to change first.
     pub refused_pause: Duration,
-    /// How often certificate files are looked at; when they changed, the link connects anew.
+    /// How often certificate files are checked; when they change, the link reconnects.
     pub reread: Duration,
 }
 
-/// What a client proves itself with, and whom it trusts.
+/// The client's certificate and the authorities it accepts.
 #[derive(Debug, Clone)]
 pub enum Credentials {
-    /// In files that somebody may rotate. The bundle holds the authorities of brokers.
+    /// In files that may rotate. The bundle holds the authorities of brokers.
     Files(IdentityPaths),
     /// In memory, as PEM; never changes.
     Inline { certificate: String, key: Secret<String>, authorities: String },
 }
 
 impl LinkOptions {
-    /// With the usual bounds.
+    /// Options with default limits.
     pub fn new(broker: impl Into<String>, client_id: impl Into<String>) -> Self {
         Self {
             broker: broker.into(),

@@ -1,15 +1,15 @@
-//! Packets out of a stream of bytes, and PUBLISH packets into it.
+//! Decodes packets from a stream of bytes, and encodes the frequent ones.
 //!
-//! The codec of `rumqttc` reads and writes packets; this puts it right for what it gets wrong: a DISCONNECT without a body
-//! is an error there, one with a reason alone looks incomplete for ever, and so does any packet whose inside ends too
-//! early. PUBLISH is taken apart here, so that a broker can pass properties and payload on as the bytes they came in.
+//! The codec of `rumqttc` decodes most packets. This corrects its errors: it rejects a DISCONNECT without a body, and waits
+//! for ever for one with only a reason and for any packet that is truncated inside. PUBLISH is decoded here, so that a
+//! broker forwards properties and payload as the bytes it received.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use rumqttc::v5::mqttbytes::Error as CodecError;
 use rumqttc::v5::mqttbytes::v5::Packet;
 
-/// The largest number a variable length can hold.
-const LONGEST: usize = 268_435_455;
+/// The largest variable-length integer.
+const MAX_LENGTH: usize = 268_435_455;
 
 const PUBLISH: u8 = 3;
 const PUBACK: u8 = 4;
@@ -19,35 +19,35 @@ const DISCONNECT: u8 = 14;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     Publish(PublishFrame),
-    /// With the id and the reason: the most frequent answer.
+    /// PUBACK with packet id and reason: the most frequent response.
     Ack(u16, u8),
-    /// With its reason.
+    /// DISCONNECT with its reason.
     Disconnect(u8),
     Other(Box<Packet>),
 }
 
-/// A PUBLISH with its inside as it came.
+/// A PUBLISH with properties and payload as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishFrame {
     /// 0, 1 or 2.
     pub qos: u8,
     pub retain: bool,
-    /// UTF-8, checked.
+    /// Valid UTF-8.
     pub topic: Bytes,
-    /// 0 if `qos` is.
+    /// 0 for QoS 0.
     pub packet_id: u16,
     /// The properties with their length before them, then the payload.
     pub body: Bytes,
 }
 
 impl PublishFrame {
-    /// The topic as text.
+    /// The topic as a string.
     pub fn topic(&self) -> &str {
         std::str::from_utf8(&self.topic).unwrap_or_default()
     }
 }
 
-/// Why bytes are no packet.
+/// Why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("a packet that is not MQTT v5")]
@@ -67,7 +67,7 @@ impl From<CodecError> for WireError {
     }
 }
 
-/// Takes the next packet off the buffer, if all of it is there.
+/// Takes the next packet from the buffer, if it is complete.
 pub fn take_frame(buffer: &mut BytesMut, largest: usize) -> Result<Option<Frame>, WireError> {
     let Some((&first, rest)) = buffer.split_first() else { return Ok(None) };
     let Some((used, length)) = variable_length(rest)? else { return Ok(None) };
@@ -85,7 +85,7 @@ pub fn take_frame(buffer: &mut BytesMut, largest: usize) -> Result<Option<Frame>
             publish(first, frame.split_off(head).freeze()).map(|publish| Some(Frame::Publish(publish)))
         }
         PUBACK => {
-            // The codec knows only the reasons of today; a PUBACK is two or more bytes, and its third is the reason.
+            // The codec knows only today's reasons; a PUBACK has two or more bytes, and the third is the reason.
             let Some([high, low, rest @ ..]) = frame.get(head..) else { return Err(WireError::Malformed) };
             Ok(Some(Frame::Ack(u16::from_be_bytes([*high, *low]), rest.first().copied().unwrap_or(0))))
         }
@@ -96,7 +96,7 @@ pub fn take_frame(buffer: &mut BytesMut, largest: usize) -> Result<Option<Frame>
 
 fn publish(first: u8, mut inside: Bytes) -> Result<PublishFrame, WireError> {
     let qos = (first >> 1) & 3;
-    let topic = take(&mut inside)?;
+    let topic = take_string(&mut inside)?;
     let valid = std::str::from_utf8(&topic).is_ok_and(|topic| !topic.is_empty() && !topic.contains('\0'));
     let packet_id = match qos {
         0 => 0,
@@ -109,7 +109,7 @@ fn publish(first: u8, mut inside: Bytes) -> Result<PublishFrame, WireError> {
     Ok(PublishFrame { qos, retain: first & 1 == 1, topic, packet_id, body: inside })
 }
 
-fn take(inside: &mut Bytes) -> Result<Bytes, WireError> {
+fn take_string(inside: &mut Bytes) -> Result<Bytes, WireError> {
     if inside.len() < 2 {
         return Err(WireError::Malformed);
     }
@@ -117,7 +117,7 @@ fn take(inside: &mut Bytes) -> Result<Bytes, WireError> {
     if inside.len() < length { Err(WireError::Malformed) } else { Ok(inside.split_to(length)) }
 }
 
-/// How many bytes the number takes, and the number; nothing if bytes are missing.
+/// The integer and its encoded length; `None` if bytes are missing.
 pub fn variable_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, WireError> {
     let mut number = 0;
     for (index, byte) in bytes.iter().take(4).enumerate() {
@@ -129,7 +129,7 @@ pub fn variable_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, WireError
     if bytes.len() < 4 { Ok(None) } else { Err(WireError::Malformed) }
 }
 
-/// How large a PUBLISH becomes.
+/// The encoded size of a PUBLISH.
 pub fn publish_size(qos: u8, topic: &str, body: &[u8]) -> usize {
     let length = 2 + topic.len() + usize::from(qos.min(1)) * 2 + body.len();
     let header = match length {
@@ -141,13 +141,13 @@ pub fn publish_size(qos: u8, topic: &str, body: &[u8]) -> usize {
     header + length
 }
 
-/// Writes a PUBLISH; `packet_id` 0 means quality 0. The caller has checked its size ([`publish_size`]) and that the
-/// topic is at most 65 535 bytes long.
+/// Encodes a PUBLISH; `packet_id` 0 means QoS 0. The caller has checked the size ([`publish_size`]) and that the topic is
+/// at most 65 535 bytes long.
 pub fn put_publish(out: &mut BytesMut, packet_id: u16, topic: &str, body: &[u8]) {
-    let quality = u8::from(packet_id != 0);
-    let length = (2 + topic.len() + usize::from(quality) * 2 + body.len()).min(LONGEST);
+    let qos = u8::from(packet_id != 0);
+    let length = (2 + topic.len() + usize::from(qos) * 2 + body.len()).min(MAX_LENGTH);
     out.reserve(5 + length);
-    out.put_u8((PUBLISH << 4) | (quality << 1));
+    out.put_u8((PUBLISH << 4) | (qos << 1));
     let mut left = length;
     loop {
         let byte = (left & 0x7f) as u8;
@@ -166,13 +166,13 @@ pub fn put_publish(out: &mut BytesMut, packet_id: u16, topic: &str, body: &[u8])
     out.put_slice(body);
 }
 
-/// Writes a PUBACK that says yes: the most frequent packet of all.
+/// Encodes a PUBACK without a reason: success.
 pub fn put_ack(out: &mut BytesMut, packet_id: u16) {
     out.put_slice(&[0x40, 2]);
     out.put_u16(packet_id);
 }
 
-/// Writes a DISCONNECT.
+/// Encodes a DISCONNECT.
 pub fn put_disconnect(out: &mut BytesMut, reason: u8) {
     match reason {
         0 => out.put_slice(&[0xe0, 0]),

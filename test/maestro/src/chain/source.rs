@@ -134,7 +134,7 @@ impl Source {
         event.resource_id = Some(id);
         event.log_tracing = Some("{}".to_owned());
         match data {
-            Some(data) => Ok(event.carrying(data)?),
+            Some(data) => Ok(event.with_payload(data)?),
             None => Ok(event),
         }
     }

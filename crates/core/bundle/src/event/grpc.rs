@@ -13,16 +13,16 @@ use super::{Attribute, CONTENT_TYPE, Event, EventError, SPEC_VERSION, STRUCTURED
 
 const PREFIX: &str = "ce-";
 const CONTENT_TYPE_KEY: &str = "contenttype";
-/// The type of the event that only says: I am still here.
+/// The type of a heartbeat event.
 pub const HEARTBEAT: &str = "io.open-cluster-management.cloudevents.heartbeat";
 
 /// An event.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CloudEvent {
-    /// Names it.
+    /// Its id.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// Who says it.
+    /// Its source.
     #[prost(string, tag = "2")]
     pub source: String,
     /// The version of CloudEvents.
@@ -31,29 +31,29 @@ pub struct CloudEvent {
     /// Its type.
     #[prost(string, tag = "4")]
     pub r#type: String,
-    /// Everything else of the envelope.
+    /// All other attributes and extensions.
     #[prost(map = "string, message", tag = "5")]
     pub attributes: HashMap<String, AttributeValue>,
-    /// What it carries.
+    /// The payload.
     #[prost(oneof = "Data", tags = "6, 7, 8")]
     pub data: Option<Data>,
 }
 
-/// What an event carries.
+/// The payload of an event.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Data {
-    /// What everybody sends.
+    /// The variant all clients use.
     #[prost(bytes = "bytes", tag = "6")]
     Binary(Bytes),
-    /// Not read by anybody.
+    /// Ignored.
     #[prost(string, tag = "7")]
     Text(String),
-    /// Not read by anybody.
+    /// Ignored.
     #[prost(message, tag = "8")]
     Proto(prost_types::Any),
 }
 
-/// A value of the envelope.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct AttributeValue {
     /// The value.
@@ -61,25 +61,25 @@ pub struct AttributeValue {
     pub attr: Option<Value>,
 }
 
-/// What a value of the envelope can be.
+/// The types an attribute can have.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Value {
-    /// Yes or no.
+    /// A boolean.
     #[prost(bool, tag = "1")]
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     #[prost(int32, tag = "2")]
     Integer(i32),
-    /// A text.
+    /// A string.
     #[prost(string, tag = "3")]
     String(String),
     /// Bytes.
     #[prost(bytes = "bytes", tag = "4")]
     Bytes(Bytes),
-    /// An address.
+    /// A URI.
     #[prost(string, tag = "5")]
     Uri(String),
-    /// An address, maybe relative.
+    /// A URI reference.
     #[prost(string, tag = "6")]
     UriRef(String),
     /// A time.
@@ -87,7 +87,7 @@ pub enum Value {
     Timestamp(prost_types::Timestamp),
 }
 
-/// What `Publish` is called with.
+/// The request of `Publish`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PublishRequest {
     /// The event.
@@ -95,21 +95,21 @@ pub struct PublishRequest {
     pub event: Option<CloudEvent>,
 }
 
-/// What `Subscribe` is called with.
+/// The request of `Subscribe`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SubscriptionRequest {
-    /// Whose events; for sources.
+    /// The source whose events are requested; for sources.
     #[prost(string, tag = "1")]
     pub source: String,
-    /// Events about which cluster; for agents.
+    /// The cluster whose events are requested; for agents.
     #[prost(string, tag = "2")]
     pub cluster_name: String,
-    /// Events about what.
+    /// The data type of the requested events.
     #[prost(string, tag = "3")]
     pub data_type: String,
 }
 
-/// The event that only says: I am still here.
+/// A heartbeat event.
 pub fn heartbeat(id: String) -> CloudEvent {
     CloudEvent {
         id,
@@ -119,7 +119,7 @@ pub fn heartbeat(id: String) -> CloudEvent {
     }
 }
 
-/// Writes an event.
+/// Encodes an event.
 pub fn write(event: &Event) -> CloudEvent {
     let value = |value| AttributeValue { attr: Some(value) };
     let mut all: HashMap<String, AttributeValue> = attributes(event)
@@ -150,7 +150,7 @@ pub fn write(event: &Event) -> CloudEvent {
     }
 }
 
-/// Reads an event.
+/// Decodes an event.
 pub fn read(message: CloudEvent) -> Result<Event, EventError> {
     if message.attributes.is_empty() {
         return Err(EventError::NoEvent("it has no attributes"));
@@ -171,7 +171,7 @@ pub fn read(message: CloudEvent) -> Result<Event, EventError> {
     builder.put(TYPE, text(message.r#type))?;
     for (name, value) in message.attributes {
         let (Some(name), Some(value)) = (name.strip_prefix(PREFIX), value.attr) else { continue };
-        // The fixed fields are the fields, whatever else claims to be one.
+        // The fixed fields win over attributes of the same name.
         if [ID, SOURCE, SPECVERSION, TYPE].contains(&name) {
             continue;
         }
@@ -187,7 +187,7 @@ fn attribute(value: Value) -> Option<Attribute> {
         Value::Boolean(yes) => Some(Attribute::Boolean(yes)),
         Value::Integer(number) => Some(Attribute::Integer(number)),
         Value::String(text) | Value::Uri(text) | Value::UriRef(text) => Some(Attribute::Text(text)),
-        // What is no time is kept as a text, so that whoever needs a time there says what is wrong.
+        // A timestamp out of range is kept as a string, so that an error names its value.
         Value::Timestamp(time) => {
             Some(Timestamp::new(time.seconds, time.nanos).map_or_else(
                 |_| Attribute::Text(format!("{}s{}ns", time.seconds, time.nanos)),

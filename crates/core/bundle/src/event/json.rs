@@ -1,6 +1,6 @@
-//! An event as one JSON object: how rows keep it, and what structured messages hold.
+//! An event as one JSON object: the form in rows and in structured messages.
 //!
-//! Rows keep `metadata` as an object, so that searches can look into it; on the wire it is a text. Reading takes both.
+//! Rows hold `metadata` as an object, so that searches reach into it; on the wire it is a string. Both forms are decoded.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use super::text::{
 };
 use super::{Attribute, CONTENT_TYPE, Event, EventError, SPEC_VERSION};
 
-/// Reads an event from bytes.
+/// Decodes an event from bytes.
 pub fn read_slice(bytes: &[u8]) -> Result<Event, EventError> {
     let text = std::str::from_utf8(bytes).map_err(|_| EventError::NoEvent("it is not UTF-8"))?;
     read(text)
 }
 
-/// Reads an event.
+/// Decodes an event.
 pub fn read(text: &str) -> Result<Event, EventError> {
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_str(text).map_err(|_| EventError::NoEvent("it is not a JSON object"))?;
@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Result<Event, EventError> {
     builder.finish(data)
 }
 
-/// A value of an extension; `null` is none, and nothing else that is not plain can be one.
+/// The value of an extension; `null`, objects and arrays are none.
 fn attribute(raw: &RawValue) -> Option<Attribute> {
     match serde_json::from_str(raw.get()).ok()? {
         serde_json::Value::Bool(value) => Some(Attribute::Boolean(value)),
@@ -58,7 +58,7 @@ fn attribute(raw: &RawValue) -> Option<Attribute> {
     }
 }
 
-/// Writes an event the way rows keep it.
+/// Encodes an event in the form of rows.
 pub fn write(event: &Event) -> Result<Box<RawValue>, EventError> {
     serde_json::value::to_raw_value(&Stored(event)).map_err(|error| EventError::Data(error.to_string()))
 }

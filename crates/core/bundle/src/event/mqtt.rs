@@ -2,24 +2,24 @@
 
 use bytes::Bytes;
 
-use super::text::{Builder, ID, SOURCE, SPECVERSION, TYPE, attributes, written};
+use super::text::{Builder, ID, SOURCE, SPECVERSION, TYPE, attributes, canonical};
 use super::{Attribute, CONTENT_TYPE, Event, EventError, SPEC_VERSION, STRUCTURED, json};
 
-/// What attributes are called among the user properties.
+/// The prefix of attributes among the user properties.
 const PREFIX: &str = "ce-";
 
-/// What a message holds besides its topic.
+/// A message without its topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
-    /// What the payload is written in.
+    /// The media type of the payload.
     pub content_type: Option<String>,
-    /// In order; names may come twice.
+    /// In order; a name may occur twice.
     pub user_properties: Vec<(String, String)>,
     /// The payload.
     pub payload: Bytes,
 }
 
-/// Writes an event.
+/// Encodes an event.
 pub fn write(event: &Event) -> Message {
     let property = |name: &str, value: String| (format!("{PREFIX}{name}"), value);
     let mut properties = vec![
@@ -28,7 +28,7 @@ pub fn write(event: &Event) -> Message {
         property(SOURCE, event.source.clone()),
         property(TYPE, event.kind.to_string()),
     ];
-    properties.extend(attributes(event).map(|(name, value)| property(name, written(&value))));
+    properties.extend(attributes(event).map(|(name, value)| property(name, canonical(&value))));
     Message {
         content_type: (!event.data.is_empty()).then(|| CONTENT_TYPE.to_owned()),
         user_properties: properties,
@@ -36,7 +36,7 @@ pub fn write(event: &Event) -> Message {
     }
 }
 
-/// Reads an event, in either of the two modes of CloudEvents.
+/// Decodes an event, in either of the two modes of CloudEvents.
 pub fn read(message: &Message) -> Result<Event, EventError> {
     if message.content_type.as_deref().is_some_and(|kind| kind.starts_with(STRUCTURED)) {
         return json::read_slice(&message.payload);

@@ -1,10 +1,10 @@
-//! Attributes as texts: what MQTT and structured JSON share.
+//! Attributes as strings: shared by MQTT and structured JSON.
 
 use aro_base::Timestamp;
 
 use super::{Attribute, Event, EventError, EventType, SPEC_VERSION, shortened};
 
-/// Names of attributes and extensions that have members of their own.
+/// Names of attributes and extensions that have fields of their own.
 pub(super) const ID: &str = "id";
 pub(super) const SOURCE: &str = "source";
 pub(super) const SPECVERSION: &str = "specversion";
@@ -20,7 +20,7 @@ pub(super) const STATUS_HASH: &str = "statushash";
 pub(super) const METADATA: &str = "metadata";
 pub(super) const LOG_TRACING: &str = "logtracing";
 
-/// What the JSON of an event calls its data: no extension may have such a name, or it would stand there twice.
+/// The names of the data in an event's JSON. An extension with such a name would appear twice.
 pub(super) const DATA: &str = "data";
 pub(super) const DATA_BASE64: &str = "data_base64";
 pub(super) const DATA_CONTENT_TYPE: &str = "datacontenttype";
@@ -32,7 +32,7 @@ fn is_extension(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// An event as it is put together from attributes in any order.
+/// Builds an event from attributes in any order.
 #[derive(Default)]
 pub(super) struct Builder {
     id: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Takes one attribute.
+    /// Adds one attribute.
     pub(super) fn put(&mut self, name: &str, value: Attribute) -> Result<(), EventError> {
         match name {
             ID => self.id = Some(text(ID, value)?),
@@ -63,7 +63,7 @@ impl Builder {
                     STATUS_HASH => event.status_hash = Some(text(STATUS_HASH, value)?),
                     METADATA => event.metadata = Some(text(METADATA, value)?),
                     LOG_TRACING => event.log_tracing = Some(text(LOG_TRACING, value)?),
-                    // What cannot be an extension is nobody's, as everything without the prefix is.
+                    // A name CloudEvents does not allow is ignored, like every property without the prefix.
                     name if !is_extension(name) => {}
                     _ => {
                         event.others.insert(name.to_owned(), value);
@@ -79,7 +79,7 @@ impl Builder {
         self.rest.get_or_insert_with(|| Event::new("", "", PLACEHOLDER, ""))
     }
 
-    /// The event, if all that must be there is.
+    /// The event, if all required attributes are present.
     pub(super) fn finish(mut self, data: bytes::Bytes) -> Result<Event, EventError> {
         let filled = |value: Option<String>, name| match value {
             Some(text) if !text.is_empty() => Ok(text),
@@ -95,13 +95,13 @@ impl Builder {
         event.id = id;
         event.source = source;
         event.kind = kind;
-        // Some writers end a document with a line break. It is kept, published and digested without.
+        // Some writers end a document with a line break. It is removed before storing, publishing and hashing.
         event.data = data.slice_ref(data.trim_ascii());
         Ok(event)
     }
 }
 
-/// Every attribute but the four that each spelling places itself, in a fixed order.
+/// Every attribute except the four that each encoding places itself, in a fixed order.
 pub(super) fn attributes(event: &Event) -> impl Iterator<Item = (&str, Attribute)> {
     let text = |value: &Option<String>| value.clone().map(Attribute::Text);
     let known = [
@@ -120,8 +120,8 @@ pub(super) fn attributes(event: &Event) -> impl Iterator<Item = (&str, Attribute
     known.chain(event.others.iter().map(|(name, value)| (name.as_str(), value.clone())))
 }
 
-/// As a text, the way CloudEvents write values.
-pub(super) fn written(value: &Attribute) -> String {
+/// The value as CloudEvents writes it in a string.
+pub(super) fn canonical(value: &Attribute) -> String {
     match value {
         Attribute::Boolean(value) => value.to_string(),
         Attribute::Integer(value) => value.to_string(),
@@ -133,7 +133,7 @@ pub(super) fn written(value: &Attribute) -> String {
 fn text(name: &'static str, value: Attribute) -> Result<String, EventError> {
     match value {
         Attribute::Text(text) => Ok(text),
-        _ => Err(EventError::Value(name, "it is not a text".to_owned())),
+        _ => Err(EventError::Value(name, "it is not a string".to_owned())),
     }
 }
 
@@ -147,7 +147,7 @@ fn time(name: &'static str, value: Attribute) -> Result<Timestamp, EventError> {
     }
 }
 
-/// Numbers may come as texts, and in some clients as texts of fractions.
+/// Some clients send numbers as strings, even as decimal fractions.
 fn number(name: &'static str, value: Attribute) -> Result<i32, EventError> {
     match value {
         Attribute::Integer(number) => Ok(number),

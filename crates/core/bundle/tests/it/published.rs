@@ -1,6 +1,6 @@
-//! Events of the original: those it publishes as samples, and those captured on a broker.
+//! Events of the original: its published samples, and events captured on a broker.
 //!
-//! They lie beside the checkout where there is one; without them these tests say that they have nothing to compare with.
+//! They are in a directory beside the checkout; without it these tests report that they are skipped.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ fn sample(name: &str) -> Option<Event> {
 }
 
 #[test]
-fn every_sample_is_read_and_comes_back_the_same_in_every_spelling() {
+fn every_sample_survives_a_round_trip_in_every_encoding() {
     let files = [
         ("cloudevents.grpcclient.json", EventType::spec(Action::Create)),
         ("cloudevents.spec.maestro.json", EventType::spec(Action::Create)),
@@ -45,18 +45,18 @@ fn every_sample_is_read_and_comes_back_the_same_in_every_spelling() {
 }
 
 #[test]
-fn the_payloads_of_samples_are_bundles_and_statuses() {
+fn sample_payloads_are_bundles_and_statuses() {
     let Some(create) = sample("cloudevents.grpcclient.json") else { return };
     let bundle: ManifestBundle = create.payload().expect("a bundle");
     assert_eq!((bundle.manifests.len(), bundle.manifest_configs.len()), (1, 1));
     assert_eq!(validate(&bundle), []);
-    let told = sample("cloudevents.status.maestro.json").expect("a sample");
-    let status: BundleStatus = told.payload().expect("a status");
+    let event = sample("cloudevents.status.maestro.json").expect("a sample");
+    let status: BundleStatus = event.payload().expect("a status");
     assert!(status.manifest_bundle.is_some() && !status.is_deleted());
     assert_eq!(status.resource_status[0].resource_meta.resource, "deployments");
 }
 
-/// `topic | name:value name:value … | payload`; values hold no blanks but metadata, which ends at the next `ce-`.
+/// `topic | name:value name:value … | payload`; only metadata values contain blanks, up to the next `ce-`.
 fn captured(line: &str) -> mqtt::Message {
     let mut parts = line.splitn(3, " | ");
     let (_, properties, payload) =
@@ -70,7 +70,7 @@ fn captured(line: &str) -> mqtt::Message {
 }
 
 #[test]
-fn what_the_original_agent_says_is_understood_down_to_its_digest() {
+fn events_of_the_original_agent_are_decoded_and_their_digest_matches() {
     let Some(specs) = specs() else { return };
     let (mut statuses, mut resyncs) = (0, 0);
     for file in ["agent-events-1.txt", "agent-events-2.txt"] {

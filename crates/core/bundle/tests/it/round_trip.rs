@@ -1,4 +1,4 @@
-//! Whatever is written is read the same; whatever is read does no harm.
+//! Encoding and decoding are inverse; no input makes a decoder panic.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -54,14 +54,14 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn an_event_is_the_same_after_any_journey(event in event()) {
+    fn event_survives_a_round_trip_in_every_encoding(event in event()) {
         prop_assert_eq!(mqtt::read(&mqtt::write(&event)), Ok(event.clone()));
         prop_assert_eq!(grpc::read(grpc::write(&event)), Ok(event.clone()));
         prop_assert_eq!(json::read(json::write(&event).expect("writable").get()), Ok(event));
     }
 
     #[test]
-    fn messages_of_any_content_do_no_harm(
+    fn no_message_makes_a_decoder_panic(
         properties in prop::collection::vec(("(ce-)?(specversion|id|type|time|resourceversion|deletiontimestamp|metadata|[a-z]{0,6})", ".{0,20}"), 0..12),
         content_type in prop::option::of("(application/(json|cloudevents\\+json)|.{0,10})"),
         payload in prop::collection::vec(any::<u8>(), 0..64),
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn protobuf_of_any_content_does_no_harm(
+    fn no_protobuf_makes_a_decoder_panic(
         names in prop::collection::vec("(ce-)?(time|resourceversion|deletiontimestamp|clustername|[a-z]{0,6})", 0..6),
         seconds in any::<i64>(), nanos in any::<i32>(), text in ".{0,20}", payload in prop::collection::vec(any::<u8>(), 0..64),
     ) {
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn an_extension_cannot_be_called_like_the_data_nor_in_a_way_cloudevents_forbids() {
+fn extension_names_exclude_the_data_and_what_cloudevents_forbids() {
     let mut event = Event::new("e", "s", EventType::spec(Action::Create), "c");
     event.data = r#"{"manifests":[]}"#.into();
     let mut message = mqtt::write(&event);
@@ -111,17 +111,17 @@ fn an_extension_cannot_be_called_like_the_data_nor_in_a_way_cloudevents_forbids(
 }
 
 #[test]
-fn what_surrounds_the_data_is_no_part_of_it() {
+fn whitespace_around_the_data_is_removed() {
     let mut event = Event::new("e", "s", EventType::spec(Action::Create), "c");
     event.data = r#"{"manifests":[]}"#.into();
     let mut message = mqtt::write(&event);
     message.payload = bytes::Bytes::from_static(b" \r\n{\"manifests\":[]}\n");
     let read = mqtt::read(&message).unwrap();
-    assert_eq!(read.data, event.data, "it is stored, published and digested so");
+    assert_eq!(read.data, event.data, "it is stored, published and hashed in this form");
 }
 
 #[test]
-fn lists_that_were_never_made_are_empty() {
+fn null_lists_are_empty() {
     for text in ["{}", r#"{"statusHashes":null,"resourceVersions":null}"#] {
         assert_eq!(serde_json::from_str::<StatusResync>(text).unwrap(), StatusResync::default());
         assert_eq!(serde_json::from_str::<SpecResync>(text).unwrap(), SpecResync::default());
@@ -129,7 +129,7 @@ fn lists_that_were_never_made_are_empty() {
 }
 
 #[test]
-fn a_version_may_come_as_a_text_even_as_one_of_a_fraction_but_not_beyond_its_range() {
+fn version_is_decoded_from_a_string_or_fraction_within_its_range() {
     let read = |version: &str| {
         let mut message = mqtt::write(&Event::new("a", "b", EventType::spec(Action::Create), "c"));
         message.user_properties.push(("ce-resourceversion".to_owned(), version.to_owned()));

@@ -11,7 +11,7 @@ fn all(bytes: &[u8]) -> Result<Vec<Frame>, WireError> {
 }
 
 #[test]
-fn a_disconnect_is_read_with_and_without_reason_and_properties() {
+fn disconnect_is_decoded_with_and_without_reason_and_properties() {
     for (bytes, reason) in [
         (&[0xe0, 0][..], 0),
         (&[0xe0, 1, 0x8b], 0x8b),
@@ -23,7 +23,7 @@ fn a_disconnect_is_read_with_and_without_reason_and_properties() {
 }
 
 #[test]
-fn what_is_not_complete_is_waited_for_and_what_is_too_large_is_not() {
+fn incomplete_packet_is_awaited_and_an_oversized_one_rejected() {
     let mut out = BytesMut::new();
     put_publish(&mut out, 7, "a/b", b"\0hello");
     for length in 0..out.len() {
@@ -34,7 +34,7 @@ fn what_is_not_complete_is_waited_for_and_what_is_too_large_is_not() {
 }
 
 #[test]
-fn a_packet_that_ends_inside_is_malformed_and_never_waited_for() {
+fn truncated_packet_is_malformed() {
     // A SUBACK whose properties claim more than there is; the codec alone calls it incomplete.
     assert_eq!(all(&[0x90, 3, 0, 1, 0x80]), Err(WireError::Malformed));
     assert_eq!(all(&[0x32, 4, 0, 9, b'a', 0]), Err(WireError::Malformed));
@@ -43,7 +43,7 @@ fn a_packet_that_ends_inside_is_malformed_and_never_waited_for() {
 
 proptest! {
     #[test]
-    fn a_publish_is_read_as_it_was_written(
+    fn publish_survives_a_round_trip(
         topic in "[a-z/]{1,60}",
         packet_id in 0_u16..,
         body in proptest::collection::vec(any::<u8>(), 0..20_000),
@@ -61,12 +61,12 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_reading_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bytes_make_decoding_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = all(&bytes);
     }
 
     #[test]
-    fn no_packet_inside_makes_reading_panic(
+    fn no_packet_body_makes_decoding_panic(
         first in any::<u8>(),
         inside in proptest::collection::vec(prop_oneof![Just(0_u8), 0_u8..5, any::<u8>()], 0..120),
     ) {

@@ -36,9 +36,9 @@ impl Acl {
     /// Whether it may publish to this topic.
     pub fn may_publish(&self, identity: &str, topic: &str) -> bool {
         if self.is_server(identity) {
-            return self.topics.listener(topic).is_some();
+            return self.topics.source_topic_consumer(topic).is_some();
         }
-        self.topics.speaker(topic) == Some(identity)
+        self.topics.agent_topic_consumer(topic) == Some(identity)
     }
 
     /// Whether it may subscribe to this filter. Only servers share: every share is looked at for every message, and a
@@ -46,9 +46,9 @@ impl Acl {
     pub fn may_subscribe(&self, identity: &str, filter: &Filter) -> bool {
         let path = filter.path();
         if self.is_server(identity) {
-            return path == self.topics.from_agents(None) || self.topics.speaker(path).is_some();
+            return path == self.topics.from_agents(None) || self.topics.agent_topic_consumer(path).is_some();
         }
-        filter.share().is_none() && self.topics.listener(path) == Some(identity)
+        filter.share().is_none() && self.topics.source_topic_consumer(path) == Some(identity)
     }
 }
 

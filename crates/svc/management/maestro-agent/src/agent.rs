@@ -43,7 +43,7 @@ impl Agent {
     /// Takes a message; what it is not able to take is counted and dropped.
     fn take(&self, topic: &str, message: &aro_mqtt::Message) {
         self.metrics.received.inc();
-        if self.topics.listener(topic) != Some(self.consumer.as_str()) {
+        if self.topics.source_topic_consumer(topic) != Some(self.consumer.as_str()) {
             return self.drop_event("it came by a topic that is not this consumer's", topic);
         }
         let event = match aro_bundle::mqtt::read(message) {
@@ -68,7 +68,7 @@ impl Agent {
             Ok(request) => request,
             Err(error) => return self.drop_event(&error.to_string(), &event.source),
         };
-        let range = IdRange::of_statuses(event);
+        let range = IdRange::of_status_list(event);
         let mut book = self.book.lock();
         let count = book.resync(&request, range.as_ref());
         let missing = request.status_hashes.iter().filter(|one| !book.knows(&one.id)).count();

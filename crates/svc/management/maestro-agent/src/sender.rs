@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aro_bundle::{Event, MAX_PACKET, spec_pages};
-use aro_mqtt::{Link, PublishError, Reached};
+use aro_mqtt::{Link, PublishError, Subscribers};
 use aro_runtime::Scope;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -30,9 +30,9 @@ enum Failed {
 }
 
 async fn tell(link: &Link, topic: &str, event: &Event) -> Result<(), Failed> {
-    match link.publish_reaching(topic, aro_bundle::mqtt::write(event)).await? {
-        Reached::Somebody => Ok(()),
-        Reached::Nobody => Err(Failed::Unheard),
+    match link.publish_matching(topic, aro_bundle::mqtt::write(event)).await? {
+        Subscribers::Matched => Ok(()),
+        Subscribers::None => Err(Failed::Unheard),
     }
 }
 

@@ -34,7 +34,7 @@ impl Speaker {
         let mut event = self.event(EventType::spec(Action::ResyncRequest), now);
         event.original_source = Some(String::new());
         range.attach(&mut event);
-        event.carrying(page)
+        event.with_payload(page)
     }
 
     /// What is to be said of a work.
@@ -128,7 +128,7 @@ impl Speaker {
         event.sequence_id = Some(sequence.to_string());
         event.metadata = Some(record.echo(&self.consumer));
         event.log_tracing = Some(record.tracing.clone().unwrap_or_else(|| "{}".to_owned()));
-        event.carrying(&BundleStatus::from(status.clone()))
+        event.with_payload(&BundleStatus::from(status.clone()))
     }
 }
 

@@ -292,7 +292,7 @@ mod tests {
         event.resource_version = Some(0);
         event.metadata = Some("{}".to_owned());
         let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
-        aro_bundle::grpc::write(&event.carrying(&json!({"manifests": [manifest]})).unwrap())
+        aro_bundle::grpc::write(&event.with_payload(&json!({"manifests": [manifest]})).unwrap())
     }
 
     #[tokio::test]

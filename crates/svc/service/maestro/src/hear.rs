@@ -82,7 +82,7 @@ impl Refusal {
 
 /// What a message says. Pure.
 pub fn hear(topics: &Topics, topic: &str, message: &mqtt::Message) -> Result<Heard, Refusal> {
-    let speaker = topics.speaker(topic).ok_or(Refusal::Topic)?;
+    let speaker = topics.agent_topic_consumer(topic).ok_or(Refusal::Topic)?;
     let event = mqtt::read(message)?;
     if event.cluster_name != speaker {
         return Err(Refusal::OtherConsumer {
@@ -346,7 +346,7 @@ mod tests {
         let told = |source: &str, conditions: serde_json::Value| {
             let mut event = Event::new("e", "a", EventType::status(Action::Update), "c1");
             event.original_source = Some(source.to_owned());
-            event.carrying(&serde_json::json!({ "conditions": conditions })).unwrap()
+            event.with_payload(&serde_json::json!({ "conditions": conditions })).unwrap()
         };
         let gone = serde_json::json!([{"type": "Deleted", "status": "True", "reason": "ManifestsDeleted",
             "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);

@@ -315,7 +315,7 @@ pub async fn ask_all(dispatcher: &Dispatcher, consumers: &[String]) -> Result<()
             event.time = Some(dispatcher.clock.now());
             event.original_source = Some(dispatcher.server.clone());
             range.attach(&mut event);
-            let event = event.carrying(&page).map_err(|error| Fault::caused("write a resync", error))?;
+            let event = event.with_payload(&page).map_err(|error| Fault::caused("write a resync", error))?;
             match dispatcher.say(consumer, &event).await {
                 // A broker that refuses one consumer's topic must not keep the others from being asked.
                 Err(error @ (PublishError::TooLarge(_) | PublishError::Refused(_))) => {

@@ -167,7 +167,7 @@ impl Play {
     }
 
     fn bundle(id: &str, version: i32, data: &Value) -> Result<Event> {
-        let mut event = Self::event(EventType::spec(Action::Create)).carrying(data)?;
+        let mut event = Self::event(EventType::spec(Action::Create)).with_payload(data)?;
         event.resource_id = Some(id.to_owned());
         event.resource_version = Some(version);
         event.metadata = Some(json!({"name": id, "namespace": CONSUMER}).to_string());
@@ -183,7 +183,7 @@ impl Play {
     }
 
     pub fn status_resync(request: &StatusResync) -> Result<Event> {
-        Ok(Self::event(EventType::status(Action::ResyncRequest)).carrying(request)?)
+        Ok(Self::event(EventType::status(Action::ResyncRequest)).with_payload(request)?)
     }
 
     pub async fn send(&self, event: &Event) -> Result<()> {

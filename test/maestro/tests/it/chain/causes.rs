@@ -55,7 +55,7 @@ async fn both_ends_say_more_than_fifty_things_a_second() -> Result<()> {
         let kind = EventType::spec(Action::ResyncRequest);
         let mut hello = Event::new(uuid::Uuid::new_v4().to_string(), "c1-work-agent", kind, "c1");
         hello.original_source = Some(String::new());
-        consumer.say("c1", &hello.carrying(&SpecResync::default())?).await?;
+        consumer.say("c1", &hello.with_payload(&SpecResync::default())?).await?;
         let answer = |event: &Event| event.kind == EventType::spec(Action::ResyncResponse);
         wait::until("all specs", || async { Ok((consumer.count(answer) >= wanted).then_some(())) }).await
     })
@@ -72,7 +72,7 @@ async fn both_ends_say_more_than_fifty_things_a_second() -> Result<()> {
         let kind = EventType::status(Action::ResyncRequest);
         let mut question = Event::new(uuid::Uuid::new_v4().to_string(), "maestro", kind, "c1");
         question.original_source = Some("maestro".to_owned());
-        server.tell("c1", &question.carrying(&StatusResync::default())?).await?;
+        server.tell("c1", &question.with_payload(&StatusResync::default())?).await?;
         let answer = |event: &Event| event.kind == EventType::status(Action::ResyncResponse);
         wait::until("all statuses", || async { Ok((server.count(answer) >= wanted).then_some(())) }).await
     })

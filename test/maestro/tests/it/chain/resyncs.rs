@@ -35,7 +35,7 @@ async fn maestro_524_a_list_of_specs_above_512_kib_is_answered_to_the_end() -> R
         let mut event = Event::new(uuid::Uuid::new_v4().to_string(), "c1-work-agent", kind, "c1");
         event.original_source = Some(String::new());
         range.attach(&mut event);
-        agent.say("c1", &event.carrying(page)?).await?;
+        agent.say("c1", &event.with_payload(page)?).await?;
     }
     let answer = |event: &Event| event.kind == EventType::spec(Action::ResyncResponse);
     wait::until("the answer", || async { Ok((agent.count(answer) >= GHOSTS + unknown.len()).then_some(())) })
@@ -112,7 +112,7 @@ async fn an_agent_that_asks_again_and_again_is_answered_once_for_many_and_keeps_
         event.original_source = Some(String::new());
         range.attach(&mut event);
         let resource_versions = ghosts.into_iter().map(|id| KnownVersion { id, version: 1 }).collect();
-        Ok(event.carrying(&SpecResync { resource_versions })?)
+        Ok(event.with_payload(&SpecResync { resource_versions })?)
     };
     let ghosts: Vec<String> = (0..GHOSTS).map(|number| format!("{number:036}")).collect();
     let same = question("c1", IdRange::default(), ghosts)?;

@@ -24,7 +24,7 @@ fn forged(consumer: &str, id: &str) -> Result<Event> {
     event.metadata = Some("{}".to_owned());
     let deleted = json!({"type": "Deleted", "status": "True", "reason": "ManifestsDeleted", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    Ok(event.carrying(&json!({"conditions": [deleted]}))?)
+    Ok(event.with_payload(&json!({"conditions": [deleted]}))?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

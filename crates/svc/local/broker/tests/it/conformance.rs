@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use aro_fixtures::wait;
-use aro_mqtt::{Credentials, PublishError, Reached};
+use aro_mqtt::{Credentials, PublishError, Subscribers};
 use aro_pki::Usage;
 use futures::StreamExt as _;
 
@@ -256,9 +256,9 @@ async fn many_publishes_are_in_flight_at_once(broker: TestBroker, certificates: 
 
 async fn a_message_that_nobody_gets_is_told_so(broker: TestBroker, certificates: Certificates) -> Result<()> {
     let server = Peer::connect(&broker, &certificates, "maestro", "maestro-1", &[FROM_ALL]).await?;
-    assert_eq!(server.link.publish_reaching(TO_C1, message("spec")).await?, Reached::Nobody);
+    assert_eq!(server.link.publish_matching(TO_C1, message("spec")).await?, Subscribers::None);
     let mut agent = Peer::connect(&broker, &certificates, "c1", "c1-client", &[TO_C1]).await?;
-    assert_eq!(server.link.publish_reaching(TO_C1, message("again")).await?, Reached::Somebody);
+    assert_eq!(server.link.publish_matching(TO_C1, message("again")).await?, Subscribers::Matched);
     assert_eq!(agent.next().await?.1, message("again"));
     Ok(())
 }

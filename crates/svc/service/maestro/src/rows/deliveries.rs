@@ -127,7 +127,7 @@ impl Rows {
             metadata: bundle.spec_event().ok().and_then(|spec| spec.metadata),
             ..event
         };
-        let event = event.carrying(&data).map_err(Fault::unreadable)?;
+        let event = event.with_payload(&data).map_err(Fault::unreadable)?;
         Ok((json::write(&event).map_err(Fault::unreadable)?, sequence))
     }
 }

@@ -41,7 +41,7 @@ impl Site {
         event.metadata = Some("{}".to_owned());
         let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "n", "namespace": "n"}, "data": {"filling": "x".repeat(size)}});
-        let event = event.carrying(&json!({"manifests": [manifest]})).unwrap();
+        let event = event.with_payload(&json!({"manifests": [manifest]})).unwrap();
         self.streams.dispatcher.rows.create(&event).await.unwrap();
         let outcome = self.streams.dispatcher.rows.record_status(&status(id)).await.unwrap();
         assert_eq!(outcome, Outcome::Stored);
@@ -88,7 +88,7 @@ fn status(id: &str) -> Event {
     event.resource_id = Some(id.to_owned());
     event.resource_version = Some(1);
     event.sequence_id = Some("10".to_owned());
-    event.carrying(&json!({"conditions": []})).unwrap()
+    event.with_payload(&json!({"conditions": []})).unwrap()
 }
 
 /// What a subscriber is told of so many bundles.

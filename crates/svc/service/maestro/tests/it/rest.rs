@@ -105,7 +105,7 @@ fn encoded(text: &str) -> String {
 async fn a_bundle_has_the_keys_that_strict_clients_know_and_no_other() {
     let api = Api::new();
     api.site.consumer("c1").await;
-    let event = spec(Action::Create, "b1", "c1", 0, "one").carrying(&json!({
+    let event = spec(Action::Create, "b1", "c1", 0, "one").with_payload(&json!({
         "manifests": [crate::site::manifest("one")],
         "manifestConfigs": [{"resourceIdentifier": {"group": "", "resource": "configmaps", "name": "config", "namespace": "default"}}],
         "deleteOption": {"propagationPolicy": "Orphan"},
@@ -145,7 +145,8 @@ async fn what_a_bundle_has_not_is_empty_and_not_absent() {
     let api = Api::new();
     api.site.consumer("c1").await;
     let event = spec(Action::Create, "b1", "c1", 0, "one");
-    let bare = aro_bundle::Event { metadata: None, ..event.carrying(&json!({"manifests": null})).unwrap() };
+    let bare =
+        aro_bundle::Event { metadata: None, ..event.with_payload(&json!({"manifests": null})).unwrap() };
     api.site.rows.create(&bare).await.unwrap();
     let bundle = api.get("/api/maestro/v1/resource-bundles/b1").await.json();
     assert_eq!(bundle["manifests"], json!([]));

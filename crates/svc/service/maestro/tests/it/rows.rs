@@ -38,7 +38,7 @@ on_both_stores! {
         assert_eq!(site.rows.create(&other).await.unwrap_err().to_string(), "maestro-6: This Resource already exists");
         let unnamed = Event { resource_id: None, ..spec(Action::Create, "b2", "c1", 0, "x") };
         assert_eq!(site.rows.create(&unnamed).await.unwrap_err().code, Code::Validation);
-        let broken = spec(Action::Create, "b2", "c1", 0, "x").carrying(&serde_json::json!({"manifests": [{}]})).unwrap();
+        let broken = spec(Action::Create, "b2", "c1", 0, "x").with_payload(&serde_json::json!({"manifests": [{}]})).unwrap();
         assert_eq!(site.rows.create(&broken).await.unwrap_err().code, Code::Validation);
     }
 

@@ -65,7 +65,7 @@ pub fn spec(action: Action, id: &str, consumer: &str, version: i32, content: &st
         log_tracing: Some("{}".to_owned()),
         ..event
     };
-    event.carrying(&json!({ "manifests": [manifest(content)] })).unwrap()
+    event.with_payload(&json!({ "manifests": [manifest(content)] })).unwrap()
 }
 
 pub fn manifest(content: &str) -> Value {
@@ -91,7 +91,7 @@ pub fn status(id: &str, consumer: &str, version: i32, sequence: &str, condition:
     let conditions = json!([{
         "type": condition, "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
     }]);
-    event.carrying(&json!({ "conditions": conditions, "resourceStatus": [] })).unwrap()
+    event.with_payload(&json!({ "conditions": conditions, "resourceStatus": [] })).unwrap()
 }
 
 /// Runs a test on both stores.

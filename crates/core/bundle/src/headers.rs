@@ -1,7 +1,7 @@
-//! A bundle's payload with no more of its manifests than must be looked at before it is stored.
+//! A bundle's payload with only the parts of its manifests that validation needs.
 //!
-//! Everything is still read as thoroughly as an agent will read it (texts, numbers, depth): what passes here can be read
-//! there. Only nothing is kept of it.
+//! Everything is parsed as strictly as an agent parses it (strings, numbers, depth): a payload accepted here can be decoded
+//! there. The rest of each manifest is discarded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use serde_json::{Map, Value};
 use crate::ManifestBundle;
 use crate::payload::or_default;
 
-/// What is kept of a manifest.
+/// The members kept of a manifest.
 const KEPT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Names that the reader of values treats specially begin so.
+/// The prefix of names that the value parser treats specially.
 const SPECIAL: &[u8] = b"$serde_json::";
 
-/// The members of a [`ManifestBundle`], read the same but for the manifests.
+/// The members of a [`ManifestBundle`], parsed the same except for the manifests.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Heads {
+struct Headers {
     #[serde(default, deserialize_with = "or_default")]
-    manifests: Vec<Head>,
+    manifests: Vec<Header>,
     #[serde(default)]
     delete_option: Option<DeleteOption>,
     #[serde(default, deserialize_with = "or_default")]
@@ -34,28 +34,28 @@ struct Heads {
     executor: Option<ManifestWorkExecutor>,
 }
 
-/// Reads a payload. It fails exactly when reading a [`ManifestBundle`] fails.
+/// Parses a payload. It fails exactly when parsing a [`ManifestBundle`] fails.
 pub(crate) fn read(data: &[u8]) -> serde_json::Result<ManifestBundle> {
     if data.windows(SPECIAL.len()).any(|part| part == SPECIAL) {
         return serde_json::from_slice(data);
     }
-    let Heads { manifests, delete_option, manifest_configs, executor } = serde_json::from_slice(data)?;
-    let manifests = Arc::new(manifests.into_iter().map(|Head(value)| value).collect());
+    let Headers { manifests, delete_option, manifest_configs, executor } = serde_json::from_slice(data)?;
+    let manifests = Arc::new(manifests.into_iter().map(|Header(value)| value).collect());
     Ok(ManifestBundle { manifests, delete_option, manifest_configs, executor })
 }
 
-/// The head of a manifest: an object with [`KEPT`] members at most, or `null` for what is none.
-struct Head(Value);
+/// The header of a manifest: an object with [`KEPT`] members at most, or `null` for anything else.
+struct Header(Value);
 
-impl<'de> Deserialize<'de> for Head {
+impl<'de> Deserialize<'de> for Header {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(HeadVisitor).map(Self)
+        deserializer.deserialize_any(HeaderVisitor).map(Self)
     }
 }
 
-struct HeadVisitor;
+struct HeaderVisitor;
 
-impl<'de> Visitor<'de> for HeadVisitor {
+impl<'de> Visitor<'de> for HeaderVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +127,7 @@ impl Visitor<'_> for Name {
     }
 }
 
-/// Reads a value and keeps nothing. Unlike `IgnoredAny` it refuses what cannot be read into a value.
+/// Parses a value and discards it. Unlike `IgnoredAny` it rejects what cannot become a value.
 struct Thorough;
 
 impl<'de> DeserializeSeed<'de> for Thorough {
@@ -188,7 +188,7 @@ mod tests {
     use crate::validate::validate;
 
     #[test]
-    fn what_an_agent_cannot_read_is_refused_and_the_rest_is_judged_the_same() {
+    fn payload_an_agent_cannot_decode_is_rejected_and_the_rest_is_validated_alike() {
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":"#;
         let manifests = [
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_looked_at_is_kept() {
+    fn only_the_manifest_headers_are_kept() {
         let payload =
             br#"{"manifests":[{"apiVersion":"v1","kind":"K","metadata":{"name":"n"},"data":{"a":"b"}}]}"#;
         let bundle = read(payload).unwrap();
