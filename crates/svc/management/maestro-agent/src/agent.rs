@@ -1,5 +1,8 @@
-//! The agent between broker, engine and store.
+//! Receives spec events and engine reports, and updates the agent's state.
+//!
+//! [`Agent`] is what the receiving side, the publisher and the writer share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aro_base::SharedClock;
@@ -12,192 +15,200 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::book::Book;
-use crate::intake::{Decision, decide};
+use crate::agent_state::AgentState;
 use crate::metrics::AgentMetrics;
 use crate::record::Record;
+use crate::spec_event::{self, Decision};
 
-/// What the tasks of an agent share.
+/// The state and the signals that the tasks of an agent share.
 pub struct Agent {
     pub consumer: String,
     pub topics: Topics,
-    pub book: Mutex<Book>,
-    /// Set before the first message can come.
+    pub state: Mutex<AgentState>,
+    /// Set before the first message can be delivered.
     pub engine: OnceLock<Engine>,
     pub clock: SharedClock,
     pub metrics: AgentMetrics,
     pub ready: Component,
-    /// Told when there is something to say.
-    pub to_say: Notify,
-    /// Told when there is something to write down.
-    pub to_write: Notify,
-    /// Told when the engine waits for something to be written down.
-    pub held: Notify,
-    /// Whether the server is still to be told what is known.
-    pub resync: Mutex<bool>,
-    /// How often the server is asked for what it believes to be here.
-    pub asking: Seldom,
+    /// Wakes the publisher.
+    pub reports_queued: Notify,
+    /// Wakes the writer.
+    pub records_changed: Notify,
+    /// Wakes the writer at once: the engine waits for a record to be stored.
+    pub engine_waits: Notify,
+    /// A spec resync request has to be published.
+    pub resync_requested: AtomicBool,
+    /// Limits the resyncs that a server's status resync causes.
+    pub resync_limiter: Seldom,
 }
 
 impl Agent {
-    /// Takes a message; what it is not able to take is counted and dropped.
-    fn take(&self, topic: &str, message: &aro_mqtt::Message) {
+    /// Handles a message. One that is not a valid event for this consumer is counted and dropped.
+    fn receive(&self, topic: &str, message: &aro_mqtt::Message) {
         self.metrics.received.inc();
         if self.topics.source_topic_consumer(topic) != Some(self.consumer.as_str()) {
-            return self.drop_event("it came by a topic that is not this consumer's", topic);
+            return self.drop_event("topic of another consumer", topic);
         }
         let event = match aro_bundle::mqtt::read(message) {
             Ok(event) => event,
             Err(error) => return self.drop_event(&error.to_string(), topic),
         };
         if event.cluster_name != self.consumer {
-            return self.drop_event("it is for another consumer", &event.cluster_name);
+            return self.drop_event("event for another consumer", &event.cluster_name);
         }
         match (event.kind.subresource, event.kind.action) {
-            (Subresource::Status, Action::ResyncRequest) => self.answer(&event),
+            (Subresource::Status, Action::ResyncRequest) => self.resync_statuses(&event),
             (Subresource::Spec, Action::ResyncRequest) | (Subresource::Status, _) => {
-                self.drop_event("only agents say so", &event.source);
+                self.drop_event("event type that only agents publish", &event.source);
             }
-            (Subresource::Spec, _) => self.spec(&event),
+            (Subresource::Spec, _) => self.handle_spec(&event),
         }
     }
 
-    /// Sends statuses that the server does not have.
-    fn answer(&self, event: &Event) {
+    /// Queues the statuses that the server does not have.
+    fn resync_statuses(&self, event: &Event) {
         let request: StatusResync = match event.payload() {
             Ok(request) => request,
             Err(error) => return self.drop_event(&error.to_string(), &event.source),
         };
         let range = IdRange::of_status_list(event);
-        let mut book = self.book.lock();
-        let count = book.resync(&request, range.as_ref());
-        let missing = request.status_hashes.iter().filter(|one| !book.knows(&one.id)).count();
-        drop(book);
-        tracing::debug!(listed = request.status_hashes.len(), count, missing, "statuses are sent again");
-        // The server believes that something is here which is not: it has to learn what is, and sends the rest.
-        if missing > 0 && self.asking.now().is_some() {
-            tracing::info!(missing, "the server has works that are not known here; it is asked for them");
-            *self.resync.lock() = true;
+        let mut state = self.state.lock();
+        let queued = state.resync(&request, range.as_ref());
+        let missing = request.status_hashes.iter().filter(|listed| !state.knows(&listed.id)).count();
+        drop(state);
+        tracing::debug!(listed = request.status_hashes.len(), queued, missing, "status resync received");
+        // The server lists works that this agent does not have: a spec resync makes it send them.
+        if missing > 0 && self.resync_limiter.now().is_some() {
+            tracing::info!(missing, "server lists unknown works; requesting a spec resync");
+            self.request_resync();
         }
-        self.to_say.notify_one();
+        self.reports_queued.notify_one();
     }
 
-    fn spec(&self, event: &Event) {
+    fn handle_spec(&self, event: &Event) {
         let Some(engine) = self.engine.get() else { return };
         let id = event.resource_id.as_deref().unwrap_or_default();
-        let mut book = self.book.lock();
+        let mut state = self.state.lock();
         if let Some(known) = event.sequence_id.as_deref().and_then(SequenceId::parse) {
-            book.heard(known);
+            state.raise_sequence(known);
         }
-        let decision = decide(event, book.get(id), self.clock.now());
-        // What the engine is to do is done without the book: the engine reports into it.
+        let decision = spec_event::plan(event, state.get(id), self.clock.now());
+        // The engine is called after the lock is released, since it reports into the state.
         let next = match decision {
-            Decision::Apply(record) if book.get(id).is_none() => Next::Put(Box::new(book.note(*record))),
+            Decision::Apply(record) if state.get(id).is_none() => Next::Put(Box::new(state.upsert(*record))),
             Decision::Apply(record) => {
-                let record = book.note(*record);
-                book.hold(&record.id);
-                Next::WriteFirst
+                state.upsert_stored_first(*record);
+                Next::StoreFirst
             }
             Decision::Delete(record) => {
-                let record = book.note(*record);
-                tracing::info!(id, version = record.version, "a work is taken away");
-                // Of what is gone already only the report is owed.
-                if record.gone {
-                    book.gone(&record.name);
+                tracing::info!(id, version = record.version, "deleting a work");
+                if record.deleted {
+                    // Nothing is left to delete; the report is published again.
+                    let record = state.upsert(*record);
+                    state.record_deleted(&record.name);
                     Next::Nothing
                 } else {
-                    book.hold(&record.id);
-                    Next::WriteFirst
+                    state.upsert_stored_first(*record);
+                    Next::StoreFirst
                 }
             }
-            Decision::Repeat => {
-                book.ask(id);
+            Decision::Republish => {
+                state.request_status(id);
                 Next::Nothing
             }
-            Decision::Refuse(record, why) => {
+            Decision::Reject(record, reason) => {
                 self.metrics.refused.inc();
-                tracing::warn!(id, version = record.version, why, "a bundle cannot be applied");
-                book.refuse(*record, why);
+                tracing::warn!(id, version = record.version, reason, "bundle rejected");
+                state.reject(*record, reason);
                 Next::Nothing
             }
-            Decision::Drop(why) => {
-                drop(book);
-                return self.drop_event(why, id);
+            Decision::Drop(reason) => {
+                drop(state);
+                return self.drop_event(reason, id);
             }
         };
-        self.count(&book);
-        drop(book);
+        self.update_gauges(&state);
+        drop(state);
         match next {
             Next::Put(record) => engine.put(record.work()),
-            Next::WriteFirst => self.held.notify_one(),
+            Next::StoreFirst => self.engine_waits.notify_one(),
             Next::Nothing => {}
         }
-        self.to_say.notify_one();
-        self.to_write.notify_one();
+        self.reports_queued.notify_one();
+        self.records_changed.notify_one();
     }
 
-    fn drop_event(&self, why: &str, what: &str) {
+    fn drop_event(&self, reason: &str, subject: &str) {
         self.metrics.dropped.inc();
-        tracing::debug!(why, what, "an event was dropped");
+        tracing::debug!(reason, subject, "event dropped");
     }
 
-    /// Shows how much there is.
-    pub fn count(&self, book: &Book) {
-        self.metrics.works.set(book.len() as i64);
-        self.metrics.waiting.set(book.waiting() as i64);
+    /// Sets the gauges of the state.
+    pub fn update_gauges(&self, state: &AgentState) {
+        self.metrics.works.set(state.len() as i64);
+        self.metrics.waiting.set(state.queued() as i64);
+    }
+
+    /// Makes the publisher publish a spec resync request.
+    pub fn request_resync(&self) {
+        self.resync_requested.store(true, Ordering::Release);
+        self.reports_queued.notify_one();
+    }
+
+    /// Whether a spec resync request is due; it no longer is afterwards.
+    pub fn take_resync_request(&self) -> bool {
+        self.resync_requested.swap(false, Ordering::AcqRel)
     }
 }
 
-/// What the engine is told.
+/// How a spec event goes on after the state is updated.
 enum Next {
+    /// The engine applies it.
     Put(Box<Record>),
-    /// Nothing before it is written down: a process after this one would go back to what was written before. It would
-    /// remove what only the new version has, or take the record of a work that goes for one that strangers delete.
-    WriteFirst,
+    /// The engine gets it from the writer once it is stored. Otherwise an agent that restarts would return to the stored
+    /// version: it would delete objects that only the new version has, or restore a work that is being deleted.
+    StoreFirst,
     Nothing,
 }
 
 #[async_trait]
 impl Inbox for Agent {
     fn connected(&self) {
-        *self.resync.lock() = true;
         self.ready.ready();
-        self.to_say.notify_one();
+        self.request_resync();
     }
 
     fn disconnected(&self) {
-        self.ready.not_ready("the broker is not connected; what is known is still enforced");
+        self.ready.not_ready("broker not connected; known works are still enforced");
     }
 
     async fn deliver(&self, delivery: Delivery) {
-        self.take(&delivery.topic, &delivery.message);
-        // It is with the engine and waits to be written down.
+        self.receive(&delivery.topic, &delivery.message);
+        // The state holds it. Should the process end before it is stored, the next resync brings it again.
         delivery.ack.done();
     }
 }
 
 impl Reports for Agent {
     fn status(&self, name: &str, generation: i64, status: ManifestWorkStatus, times: Times) {
-        let mut book = self.book.lock();
-        book.saw(name, generation, status, times);
-        self.count(&book);
-        drop(book);
-        self.to_say.notify_one();
-        self.to_write.notify_one();
+        let mut state = self.state.lock();
+        state.record_status(name, generation, status, times);
+        self.update_gauges(&state);
+        drop(state);
+        self.reports_queued.notify_one();
+        self.records_changed.notify_one();
     }
 
     fn gone(&self, name: &str) {
-        let mut book = self.book.lock();
-        let wanted = book.gone(name);
-        drop(book);
-        // It was put again while it went, and the engine does not revive what goes.
-        if let (Some(record), Some(engine)) = (wanted, self.engine.get()) {
+        let received_again = self.state.lock().record_deleted(name);
+        // The engine ignores a put of a work that it is deleting.
+        if let (Some(record), Some(engine)) = (received_again, self.engine.get()) {
             engine.put(record.work());
         }
-        self.to_say.notify_one();
-        self.to_write.notify_one();
+        self.reports_queued.notify_one();
+        self.records_changed.notify_one();
     }
 }
 
-/// Reports and messages go to the same agent.
+/// The agent, shared by its tasks.
 pub type SharedAgent = Arc<Agent>;

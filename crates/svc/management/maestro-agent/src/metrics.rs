@@ -1,10 +1,10 @@
-//! What the agent counts.
+//! The agent's metrics.
 
 use aro_runtime::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// The numbers of one agent.
+/// The metrics of one agent.
 #[derive(Debug, Clone, Default)]
 pub struct AgentMetrics {
     pub received: Counter,
@@ -24,12 +24,12 @@ impl AgentMetrics {
             registry.register("maestro_agent_events_received", "Events received", own.received.clone());
             registry.register(
                 "maestro_agent_events_dropped",
-                "Events that were not for this agent, not newer, or not events",
+                "Events dropped: not decodable, not for this consumer, or stale",
                 own.dropped.clone(),
             );
             registry.register(
                 "maestro_agent_bundles_refused",
-                "Bundles that cannot be applied at all; their status says why",
+                "Bundles rejected; their status carries the reason",
                 own.refused.clone(),
             );
             registry.register(
@@ -39,13 +39,13 @@ impl AgentMetrics {
             );
             registry.register(
                 "maestro_agent_statuses_failed",
-                "Attempts to send a status that failed; they are repeated",
+                "Failed publishes of a status; they are retried",
                 own.failed.clone(),
             );
-            registry.register("maestro_agent_works", "Works known", own.works.clone());
+            registry.register("maestro_agent_works", "Works", own.works.clone());
             registry.register(
                 "maestro_agent_statuses_waiting",
-                "Works whose status waits to be sent",
+                "Works whose status waits to be published",
                 own.waiting.clone(),
             );
         });

@@ -1,4 +1,4 @@
-//! What the agent needs from outside.
+//! The agent's dependencies.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use aro_base::SharedClock;
 use aro_net::Resolve;
 use aro_store::SharedStore;
 
-/// Everything handed to the agent when it is built.
+/// The agent's dependencies, given when it is built.
 pub struct MaestroAgentPorts {
     /// The cluster that bundles are applied to.
     pub client: kube::Client,
-    /// Where it remembers what it knows; a container of its own.
+    /// The document store of its records, in a container of its own.
     pub store: SharedStore,
-    /// Finds the broker.
+    /// Resolves the broker's name.
     pub resolve: Arc<dyn Resolve>,
     pub clock: SharedClock,
     pub metrics: aro_runtime::Metrics,

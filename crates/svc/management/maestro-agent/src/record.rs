@@ -1,4 +1,6 @@
-//! What the agent remembers of one work, in memory and in the store.
+//! The record of one work: its desired state and its last status, in memory and in the store.
+//!
+//! Serialized names are those of stored documents and do not follow the fields' names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use aro_work_engine::Work;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The label that names where a work comes from.
+/// The label with the source of a work.
 const ORIGINAL_SOURCE: &str = "cloudevents.open-cluster-management.io/originalsource";
 const DATA_TYPE: &str = "cloudevents.open-cluster-management.io/datatype";
 const FINALIZER: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
@@ -23,55 +25,62 @@ pub struct Record {
     pub id: String,
     /// The name of the work on this cluster.
     pub name: String,
-    /// Who sent the spec: whom reports are for.
+    /// The source of the spec, which its reports are addressed to.
     pub source: String,
-    /// Which version of the bundle.
+    /// The resource version of the bundle.
     pub version: i32,
-    /// The work's metadata as it came.
+    /// The work's metadata as received.
     #[serde(default)]
     pub metadata: Map<String, Value>,
-    /// Trace ids as they came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tracing: Option<String>,
+    /// Trace ids as received.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "tracing")]
+    pub log_tracing: Option<String>,
     /// The digest of the spec's data.
     pub hash: String,
-    /// What is wanted. Shared: records are copied whenever something is said or written of them.
+    /// The desired state. Shared, since every report and every write copies the record.
     pub spec: Arc<ManifestBundle>,
-    /// It is to go.
+    /// The work is being deleted.
     #[serde(default)]
     pub deleting: bool,
-    /// Nothing of it is left; only the report of that is.
-    #[serde(default)]
-    pub gone: bool,
-    /// When this version came.
-    pub received: Timestamp,
-    /// What was last seen of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
+    /// Nothing of the work is left on the cluster; the broker has not acknowledged that report yet.
+    #[serde(default, rename = "gone")]
+    pub deleted: bool,
+    /// When this version was received.
+    #[serde(rename = "received")]
+    pub received_at: Timestamp,
+    /// The last status the engine reported.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "seen")]
+    pub observed: Option<ObservedStatus>,
 }
 
-/// How a work was last seen.
+/// A status that the engine reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Seen {
-    /// Which version of the bundle that was.
+pub struct ObservedStatus {
+    /// The resource version it belongs to.
     pub version: i32,
     pub status: ManifestWorkStatus,
     /// The digest of the status.
     pub hash: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub applied: Option<Timestamp>,
-    pub observed: Timestamp,
-    /// The last sequence id it was sent with.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "applied")]
+    pub applied_at: Option<Timestamp>,
+    #[serde(rename = "observed")]
+    pub observed_at: Timestamp,
+    /// The last sequence id it was published with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
     /// The broker has acknowledged it.
-    #[serde(default)]
-    pub sent: bool,
+    #[serde(default, rename = "sent")]
+    pub acked: bool,
 }
 
 impl Record {
-    /// What the engine is given.
+    /// Whether a report is due that the broker has not acknowledged.
+    pub fn has_unacked_report(&self) -> bool {
+        self.deleted || self.observed.as_ref().is_some_and(|observed| !observed.acked)
+    }
+
+    /// The work as the engine applies it.
     pub fn work(&self) -> Work {
         Work {
             name: self.name.clone(),
@@ -81,7 +90,7 @@ impl Record {
             configs: self.spec.manifest_configs.clone(),
             delete_option: self.spec.delete_option.clone(),
             executor: self.spec.executor.clone(),
-            prior: self.seen.as_ref().map(|seen| seen.status.clone()),
+            prior: self.observed.as_ref().map(|observed| observed.status.clone()),
         }
     }
 
@@ -91,26 +100,27 @@ impl Record {
         texts.chain([(ORIGINAL_SOURCE.to_owned(), self.source.clone())]).collect()
     }
 
-    /// The metadata as it goes back: as the original's work in the agent would have it.
-    pub fn echo(&self, consumer: &str) -> String {
-        let mut echo = self.metadata.clone();
-        // These belong to the place where the work was made.
+    /// The metadata a status event carries: that of the work as the original agent keeps it.
+    pub fn status_metadata(&self, consumer: &str) -> String {
+        let mut metadata = self.metadata.clone();
+        // These fields belong to the API server that holds the source's work.
         for name in ["resourceVersion", "managedFields", "selfLink", "creationTimestamp", "deletionTimestamp"]
         {
-            echo.remove(name);
+            metadata.remove(name);
         }
-        echo.insert("name".to_owned(), json!(self.name));
-        echo.insert("namespace".to_owned(), json!(consumer));
-        echo.insert("uid".to_owned(), json!(self.id));
-        echo.insert("generation".to_owned(), json!(self.version));
-        echo.insert("labels".to_owned(), json!(self.labels()));
-        let mut annotations = echo.get("annotations").and_then(Value::as_object).cloned().unwrap_or_default();
+        metadata.insert("name".to_owned(), json!(self.name));
+        metadata.insert("namespace".to_owned(), json!(consumer));
+        metadata.insert("uid".to_owned(), json!(self.id));
+        metadata.insert("generation".to_owned(), json!(self.version));
+        metadata.insert("labels".to_owned(), json!(self.labels()));
+        let mut annotations =
+            metadata.get("annotations").and_then(Value::as_object).cloned().unwrap_or_default();
         annotations.insert(DATA_TYPE.to_owned(), json!(aro_bundle::DATA_TYPE));
-        echo.insert("annotations".to_owned(), Value::Object(annotations));
-        if !self.gone {
-            echo.insert("finalizers".to_owned(), json!([FINALIZER]));
+        metadata.insert("annotations".to_owned(), Value::Object(annotations));
+        if !self.deleted {
+            metadata.insert("finalizers".to_owned(), json!([FINALIZER]));
         }
-        Value::Object(echo).to_string()
+        Value::Object(metadata).to_string()
     }
 }
 
@@ -122,16 +132,16 @@ pub(crate) fn sample(id: &str, version: i32) -> Record {
         source: "maestro".to_owned(),
         version,
         metadata: Map::new(),
-        tracing: None,
+        log_tracing: None,
         hash: format!("hash of {version}"),
         spec: Arc::new(ManifestBundle {
             manifests: Arc::new(vec![json!({"kind": "ConfigMap"})]),
             ..ManifestBundle::default()
         }),
         deleting: false,
-        gone: false,
-        received: Timestamp::UNIX_EPOCH,
-        seen: None,
+        deleted: false,
+        received_at: Timestamp::UNIX_EPOCH,
+        observed: None,
     }
 }
 
@@ -140,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_metadata_goes_back_as_the_original_agent_would_send_it() {
+    fn status_metadata_matches_the_original_agent() {
         let mut record = sample("55c61e54-a3f6-563d-9fec-b1fe297bdfdb", 1);
         record.metadata =
             json!({"name": "x", "resourceVersion": "7", "labels": {"app": "y"}, "creationTimestamp": null})
                 .as_object()
                 .cloned()
                 .unwrap_or_default();
-        let echo: Value = serde_json::from_str(&record.echo("c1")).unwrap();
+        let echo: Value = serde_json::from_str(&record.status_metadata("c1")).unwrap();
         assert_eq!(
             echo,
             json!({

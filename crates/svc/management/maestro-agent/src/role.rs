@@ -1,6 +1,7 @@
-//! The agent as a role.
+//! The agent as a role: loads the records, starts the engine, the connection, the publisher and the writer.
 
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,17 +20,18 @@ use sha2::Digest as _;
 use tokio::sync::Notify;
 
 use crate::agent::{Agent, SharedAgent};
-use crate::book::Book;
+use crate::agent_state::AgentState;
 use crate::config::MaestroAgentConfig;
-use crate::ledger::Ledger;
+use crate::encoder::Encoder;
 use crate::metrics::AgentMetrics;
 use crate::ports::MaestroAgentPorts;
+use crate::publisher::Publisher;
 use crate::record::Record;
-use crate::sender;
-use crate::speech::Speaker;
+use crate::record_store::RecordStore;
+use crate::writer;
 
-/// How often the server is asked for what it believes to be here: it may be unable to send something.
-const ASKING: Duration = Duration::from_secs(5);
+/// The least time between resyncs caused by a server's list: the server may be unable to send one of the works.
+const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Maestro's agent.
 pub struct MaestroAgent {
@@ -63,27 +65,23 @@ impl Role for MaestroAgent {
     }
 
     async fn run(self, scope: Scope) -> Result<(), RunError> {
-        let Some((ledger, records)) = self.remembered(&scope).await else { return Ok(()) };
-        tracing::info!(
-            consumer = self.config.consumer,
-            works = records.len(),
-            "the agent continues with what it knew"
-        );
-        let works: Vec<Record> = records.iter().filter(|record| !record.gone).cloned().collect();
+        let Some((record_store, records)) = self.open_records(&scope).await else { return Ok(()) };
+        tracing::info!(consumer = self.config.consumer, works = records.len(), "records loaded");
+        let works: Vec<Record> = records.iter().filter(|record| !record.deleted).cloned().collect();
         let options = self.engine_options();
         let agent = Arc::new(Agent {
             consumer: self.config.consumer.clone(),
             topics: self.topics.clone(),
-            book: Mutex::new(Book::load(records)),
+            state: Mutex::new(AgentState::load(records)),
             engine: OnceLock::new(),
             clock: self.clock.clone(),
             metrics: AgentMetrics::new(&self.metrics),
             ready: self.ready,
-            to_say: Notify::new(),
-            to_write: Notify::new(),
-            held: Notify::new(),
-            resync: Mutex::new(false),
-            asking: Seldom::every(ASKING),
+            reports_queued: Notify::new(),
+            records_changed: Notify::new(),
+            engine_waits: Notify::new(),
+            resync_requested: AtomicBool::new(false),
+            resync_limiter: Seldom::every(RESYNC_INTERVAL),
         });
         let engine =
             Engine::start(self.client, options, agent.clone(), &scope.child(Phase::Reconcilers, "apply"));
@@ -95,23 +93,28 @@ impl Role for MaestroAgent {
             }
         }
         engine.resume();
-        // Nobody else sets it.
+        // The only place that sets it.
         let _ = agent.engine.set(engine.clone());
-        tell_unclaimed(agent.clone(), engine, &scope);
-        agent.count(&agent.book.lock());
-        agent.ready.not_ready("the broker is not connected yet");
+        resync_unclaimed(agent.clone(), engine, &scope);
+        agent.update_gauges(&agent.state.lock());
+        agent.ready.not_ready("broker not connected yet");
         let ports = LinkPorts { resolve: self.resolve, clock: self.clock, metrics: self.metrics };
-        let heard = vec![self.topics.to_agent(&self.config.consumer)];
-        let link = Link::start(self.config.link(), heard, agent.clone(), ports, &scope);
-        let speaker = Speaker { agent: self.config.agent_id(), consumer: self.config.consumer.clone() };
-        let (saying, most, stop) = (agent.clone(), self.config.sending, scope.clone());
-        scope.spawn(TaskKind::Worker, "sender", async move {
-            sender::run(saying, link, speaker, most, stop).await;
+        let subscriptions = vec![self.topics.to_agent(&self.config.consumer)];
+        let link = Link::start(self.config.link(), subscriptions, agent.clone(), ports, &scope);
+        let publisher = Publisher {
+            agent: agent.clone(),
+            link,
+            encoder: Encoder { agent: self.config.agent_id(), consumer: self.config.consumer.clone() },
+            max_in_flight: self.config.sending,
+        };
+        let stop = scope.clone();
+        scope.spawn(TaskKind::Worker, "publisher", async move {
+            publisher.run(stop).await;
             Ok::<_, Fault>(())
         });
         let stop = scope.clone();
-        scope.spawn(TaskKind::Worker, "ledger", async move {
-            sender::remember(agent, ledger, stop).await;
+        scope.spawn(TaskKind::Worker, "writer", async move {
+            writer::run(agent, record_store, stop).await;
             Ok::<_, Fault>(())
         });
         scope.cancelled().await;
@@ -120,15 +123,15 @@ impl Role for MaestroAgent {
 }
 
 impl MaestroAgent {
-    /// What was known before; waits for the store. Nothing if the scope closes first.
-    async fn remembered(&self, scope: &Scope) -> Option<(Ledger, Vec<Record>)> {
+    /// The records of an earlier process; waits for the store. `None` if the scope closes first.
+    async fn open_records(&self, scope: &Scope) -> Option<(RecordStore, Vec<Record>)> {
         let mut pause = Duration::from_millis(100);
         loop {
-            match Ledger::open(self.store.clone(), &self.config.consumer).await {
+            match RecordStore::open(self.store.clone(), &self.config.consumer).await {
                 Ok(opened) => return Some(opened),
                 Err(error) => {
-                    self.ready.not_ready("the store does not answer");
-                    tracing::warn!(error = %chain(&error), "what was known cannot be read; trying again");
+                    self.ready.not_ready("store not available");
+                    tracing::warn!(error = %chain(&error), "records not loaded; retrying");
                 }
             }
             tokio::select! {
@@ -147,15 +150,16 @@ impl MaestroAgent {
             workers: self.config.workers,
             metrics: ApplyMetrics::new(&self.metrics),
             passes: ReconcileMetrics::new(&self.metrics),
-            // Two agents may work on one cluster for one hub: neither takes the other's works for forgotten ones.
+            // Two agents may serve one hub on one cluster: neither treats the other's works as orphans.
             agent_id: self.config.agent_id(),
             ..EngineOptions::new(hub, self.clock.clone())
         }
     }
 }
 
-/// Should the server have been told what is known before the cluster answered, it is told once more.
-fn tell_unclaimed(agent: SharedAgent, engine: Engine, scope: &Scope) {
+/// Repeats the spec resync once the engine has listed the cluster, if there are works without a record: the first resync
+/// may have been published before that.
+fn resync_unclaimed(agent: SharedAgent, engine: Engine, scope: &Scope) {
     let stop = scope.clone();
     scope.spawn(TaskKind::Helper, "unclaimed", async move {
         tokio::select! {
@@ -164,15 +168,14 @@ fn tell_unclaimed(agent: SharedAgent, engine: Engine, scope: &Scope) {
         }
         let unclaimed = engine.unclaimed().len();
         if unclaimed > 0 {
-            tracing::info!(unclaimed, "the cluster has works that are not written down; the server is asked");
-            *agent.resync.lock() = true;
-            agent.to_say.notify_one();
+            tracing::info!(unclaimed, "cluster has works without a record; requesting a spec resync");
+            agent.request_resync();
         }
         Ok(())
     });
 }
 
-/// The name of a hub that has no other: as the original agent makes it.
+/// The hub id where none is configured, as the original agent derives it.
 fn digest(broker: &str) -> String {
     sha2::Sha256::digest(broker.as_bytes()).iter().fold(String::with_capacity(64), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -19,88 +19,88 @@ fn event(version: i32, data: &str) -> Event {
 const DATA: &str = r#"{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}"#;
 
 fn applied(version: i32) -> Record {
-    match decide(&event(version, DATA), None, NOW) {
+    match plan(&event(version, DATA), None, NOW) {
         Decision::Apply(record) => *record,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn a_new_bundle_is_applied_and_the_same_again_is_only_answered() {
+fn new_bundle_is_applied_and_a_duplicate_only_republishes_the_status() {
     let known = applied(3);
     assert_eq!((known.version, known.spec.manifests.len()), (3, 1));
-    assert_eq!(decide(&event(3, DATA), Some(&known), NOW), Decision::Repeat);
-    assert!(matches!(decide(&event(4, DATA), Some(&known), NOW), Decision::Apply(_)));
+    assert_eq!(plan(&event(3, DATA), Some(&known), NOW), Decision::Republish);
+    assert!(matches!(plan(&event(4, DATA), Some(&known), NOW), Decision::Apply(_)));
     let mut labelled = event(3, DATA);
     labelled.metadata = Some(r#"{"name":"w","labels":{"a":"b"}}"#.to_owned());
     assert!(
-        matches!(decide(&labelled, Some(&known), NOW), Decision::Apply(_)),
+        matches!(plan(&labelled, Some(&known), NOW), Decision::Apply(_)),
         "labels change without a version"
     );
 }
 
 #[test]
-fn an_older_version_is_dropped_and_version_zero_is_not_older() {
+fn stale_version_is_dropped_and_version_zero_is_not_stale() {
     let known = applied(3);
-    assert!(matches!(decide(&event(2, DATA), Some(&known), NOW), Decision::Drop(_)));
-    assert!(matches!(decide(&event(0, DATA), Some(&known), NOW), Decision::Apply(_)));
+    assert!(matches!(plan(&event(2, DATA), Some(&known), NOW), Decision::Drop(_)));
+    assert!(matches!(plan(&event(0, DATA), Some(&known), NOW), Decision::Apply(_)));
 }
 
 #[test]
-fn what_a_deletion_says_about_what_stays_is_the_last_word() {
+fn deletion_event_overrides_the_delete_option() {
     let known = applied(1);
     let orphan =
         DATA.replace("{\"manifests\"", "{\"deleteOption\":{\"propagationPolicy\":\"Orphan\"},\"manifests\"");
     let mut delete = event(2, &orphan);
     delete.deletion_timestamp = Some(NOW);
     for known in [Some(&known), None] {
-        let Decision::Delete(gone) = decide(&delete, known, NOW) else { panic!() };
-        let option = gone.spec.delete_option.as_ref().unwrap();
+        let Decision::Delete(record) = plan(&delete, known, NOW) else { panic!() };
+        let option = record.spec.delete_option.as_ref().unwrap();
         assert_eq!(option.propagation_policy, DeletePropagationPolicy::Orphan);
-        assert_eq!(gone.spec.manifests.len(), 1);
+        assert_eq!(record.spec.manifests.len(), 1);
     }
     let late = Event { resource_version: Some(0), ..delete };
-    let Decision::Delete(gone) = decide(&late, Some(&known), NOW) else { panic!() };
-    assert_eq!(gone.spec.delete_option, None, "an older word does not count");
+    let Decision::Delete(record) = plan(&late, Some(&known), NOW) else { panic!() };
+    assert_eq!(record.spec.delete_option, None, "a stale event does not override it");
 }
 
 #[test]
-fn deleting_is_terminal_and_works_for_what_nobody_knows() {
+fn deletion_is_terminal_and_accepted_for_an_unknown_bundle() {
     let known = Record { deleting: true, ..applied(3) };
-    assert!(matches!(decide(&event(4, DATA), Some(&known), NOW), Decision::Drop(_)));
+    assert!(matches!(plan(&event(4, DATA), Some(&known), NOW), Decision::Drop(_)));
     let mut delete = event(4, "");
     delete.deletion_timestamp = Some(NOW);
     delete.metadata = None;
-    let Decision::Delete(gone) = decide(&delete, None, NOW) else { panic!() };
-    assert_eq!((gone.name.as_str(), gone.version, gone.deleting), ("w", 4, true));
+    let Decision::Delete(record) = plan(&delete, None, NOW) else { panic!() };
+    assert_eq!((record.name.as_str(), record.version, record.deleting), ("w", 4, true));
     delete.resource_version = None;
-    let Decision::Delete(gone) = decide(&delete, Some(&known), NOW) else { panic!() };
-    assert_eq!(gone.version, 3, "one without a version is about what is there");
+    let Decision::Delete(record) = plan(&delete, Some(&known), NOW) else { panic!() };
+    assert_eq!(record.version, 3, "an event without a version deletes the version there is");
 }
 
 #[test]
-fn what_cannot_be_applied_is_refused_with_the_reason() {
+fn bundle_that_cannot_be_applied_is_rejected_with_the_reason() {
     for (data, expected) in [
         ("", "cannot be read"),
         ("{\"manifests\":", "cannot be read"),
         ("{\"manifests\":[]}", "holds no manifests"),
         ("{\"manifests\":7}", "cannot be read"),
     ] {
-        let Decision::Refuse(record, why) = decide(&event(1, data), None, NOW) else { panic!("{data}") };
-        assert!(why.contains(expected), "{data}: {why}");
+        let Decision::Reject(record, reason) = plan(&event(1, data), None, NOW) else { panic!("{data}") };
+        assert!(reason.contains(expected), "{data}: {reason}");
         assert_eq!((record.id.as_str(), record.version), ("w", 1));
     }
     let large = format!(r#"{{"manifests":[{{"kind":"ConfigMap","data":"{}"}}]}}"#, "x".repeat(MAX_MANIFESTS));
-    let Decision::Refuse(_, why) = decide(&event(1, &large), None, NOW) else { panic!() };
-    assert!(why.contains("more than 512000"), "{why}");
+    let Decision::Reject(_, reason) = plan(&event(1, &large), None, NOW) else { panic!() };
+    assert!(reason.contains("more than 512000"), "{reason}");
 }
 
 #[test]
-fn a_name_the_cluster_would_not_take_gives_way_to_the_id() {
+fn name_invalid_on_the_cluster_is_replaced_by_the_id() {
     for name in ["", "With Space", "ü"] {
         let mut odd = event(1, DATA);
         odd.metadata = Some(format!(r#"{{"name":"{name}"}}"#));
-        let Decision::Apply(record) = decide(&odd, None, NOW) else { panic!() };
+        let Decision::Apply(record) = plan(&odd, None, NOW) else { panic!() };
         assert_eq!(record.name, "w");
     }
 }
@@ -135,7 +135,7 @@ fn property() -> impl Strategy<Value = (String, String)> {
 
 proptest! {
     #[test]
-    fn no_message_makes_reading_or_deciding_panic(
+    fn no_message_makes_decoding_or_planning_panic(
         user_properties in proptest::collection::vec(property(), 0..14),
         content_type in proptest::option::of(prop_oneof![Just("application/cloudevents+json".to_owned()), ".{0,20}"]),
         payload in prop_oneof![
@@ -148,14 +148,14 @@ proptest! {
         let message = aro_bundle::mqtt::Message { content_type, user_properties, payload: payload.into() };
         let known = known.then(|| sample("1", 1));
         if let Ok(event) = aro_bundle::mqtt::read(&message)
-            && let Decision::Apply(record) = decide(&event, known.as_ref(), NOW)
+            && let Decision::Apply(record) = plan(&event, known.as_ref(), NOW)
         {
-            let _ = (record.work(), record.echo("c1"));
+            let _ = (record.work(), record.status_metadata("c1"));
         }
     }
 
     #[test]
-    fn no_event_makes_deciding_panic(
+    fn no_event_makes_planning_panic(
         version in proptest::option::of(any::<i32>()),
         id in proptest::option::of(".{0,20}"),
         metadata in proptest::option::of(".{0,60}"),
@@ -170,6 +170,6 @@ proptest! {
         event.data = data.into();
         event.deletion_timestamp = deleted.then_some(NOW);
         let known = known.then(|| sample("w", 5));
-        let _ = decide(&event, known.as_ref(), NOW);
+        let _ = plan(&event, known.as_ref(), NOW);
     }
 }

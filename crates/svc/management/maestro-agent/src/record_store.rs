@@ -1,6 +1,6 @@
-//! What the agent knows, in the store: written behind, in batches.
+//! The agent's records in the document store: written behind, in batches.
 //!
-//! Losing the last moments is harmless: the server sends again what it was not told to be known.
+//! Losing the latest writes is harmless: after the next connect the server sends every version the agent does not list.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,59 +13,61 @@ use aro_store::{
 
 use crate::record::Record;
 
-/// The agents' container.
+/// The container of all agents' records.
 const CONTAINER: Container = Container::new("maestro-agent");
 const WORK: &str = "work";
 const PAGE: usize = 200;
 
-/// How much one batch may hold.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of one batch.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The records of one consumer.
-pub struct Ledger {
+pub struct RecordStore {
     store: SharedStore,
     partition: PartitionKey,
     etags: HashMap<String, ETag>,
 }
 
-impl Ledger {
-    /// Reads all records. Those that cannot be read are left out: the server sends them again.
+impl RecordStore {
+    /// Reads all records. One that cannot be decoded is left out: the server sends its bundle again.
     pub async fn open(store: SharedStore, consumer: &str) -> Result<(Self, Vec<Record>), StoreError> {
         let partition = PartitionKey::new(consumer);
-        let mut ledger = Self { store, partition: partition.clone(), etags: HashMap::new() };
+        let mut record_store = Self { store, partition: partition.clone(), etags: HashMap::new() };
         let mut records = Vec::new();
         let mut page = Page::first(PAGE);
         let query = Query::partition(CONTAINER, partition).of_type(WORK);
         loop {
-            let found = ledger.store.query(&query, page).await?;
+            let found = record_store.store.query(&query, page).await?;
             for document in found.items {
                 let id = document.key.id.as_str().to_owned();
                 match document.body.to::<Record>() {
                     Ok(record) => records.push(record),
-                    Err(error) => tracing::warn!(id, %error, "what was remembered of a work cannot be read"),
+                    Err(error) => {
+                        tracing::warn!(id, %error, "stored record cannot be decoded; waiting for the server to send the bundle")
+                    }
                 }
-                ledger.etags.insert(id, document.etag);
+                record_store.etags.insert(id, document.etag);
             }
             match found.next {
                 Some(after) => page = Page { size: PAGE, after: Some(after) },
-                None => return Ok((ledger, records)),
+                None => return Ok((record_store, records)),
             }
         }
     }
 
     /// How many records fit one batch.
-    pub const fn most() -> usize {
+    pub const fn max_batch() -> usize {
         MAX_BATCH
     }
 
-    /// Writes records, in as few batches as their size allows. What is given back was not written.
+    /// Writes records in as few batches as their size allows. Returns the ids that were not written.
     pub async fn write(&mut self, changes: Vec<(String, Option<Record>)>) -> Vec<String> {
         let mut open: Vec<Change> = Vec::new();
         let mut size = 0;
         let mut failed = Vec::new();
         for (id, record) in changes {
             let Some((op, bytes)) = self.op(&id, record.as_ref()) else { continue };
-            if size + bytes > MOST_BYTES && !open.is_empty() {
+            if size + bytes > MAX_BYTES && !open.is_empty() {
                 failed.extend(self.flush(std::mem::take(&mut open)).await);
                 size = 0;
             }
@@ -83,7 +85,7 @@ impl Ledger {
         let name = DocId::new(id);
         let Some(record) = record else { return etag.map(|etag| (Op::Delete(name, etag), 0)) };
         let body = Raw::of(record)
-            .inspect_err(|error| tracing::warn!(id, %error, "a work cannot be written down"))
+            .inspect_err(|error| tracing::warn!(id, %error, "record cannot be encoded"))
             .ok()?;
         let bytes = body.get().len();
         let document = NewDocument {
@@ -102,7 +104,7 @@ impl Ledger {
     async fn flush(&mut self, changes: Vec<Change>) -> Vec<String> {
         match self.put(&changes).await {
             Ok(()) => Vec::new(),
-            // One of them may keep all the others back, for ever.
+            // One refused record must not block the others.
             Err(StoreError::Batch(_) | StoreError::Conflict { .. }) => {
                 let mut failed = Vec::new();
                 for change in changes {
@@ -111,7 +113,7 @@ impl Ledger {
                 failed
             }
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "works could not be written down; trying again");
+                tracing::warn!(error = %chain(&error), "records not stored; retrying");
                 changes.into_iter().map(|change| change.id).collect()
             }
         }
@@ -132,7 +134,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes one record, as far as it can be written. Its id, if that has to be tried again.
+    /// Writes one record, without its status if that is too large. Returns its id if the write has to be repeated.
     async fn write_alone(&mut self, mut change: Change) -> Option<String> {
         loop {
             let error = match self.put(std::slice::from_ref(&change)).await {
@@ -143,22 +145,22 @@ impl Ledger {
             match &error {
                 StoreError::Conflict { key, now, .. } => {
                     let known = self.etags.get(&id).cloned();
-                    self.learn(key.id.as_str(), now.clone());
+                    self.adopt_etag(key.id.as_str(), now.clone());
                     if self.etags.get(&id).cloned() == known {
-                        tracing::warn!(id, error = %chain(&error), "a work could not be written down; trying again");
+                        tracing::warn!(id, error = %chain(&error), "record not stored; retrying");
                         return Some(id);
                     }
                 }
                 StoreError::Batch(_) => {
-                    // What was seen is seen again after a restart; what is wanted is not.
-                    if change.record.as_mut().and_then(|record| record.seen.take()).is_none() {
-                        tracing::error!(id, error = %chain(&error), "a work cannot be written down; a restart forgets it until the server sends it again");
+                    // After a restart the engine reports the status again; the desired state has to be in the store.
+                    if change.record.as_mut().and_then(|record| record.observed.take()).is_none() {
+                        tracing::error!(id, error = %chain(&error), "record refused by the store; after a restart the server has to send the bundle again");
                         return None;
                     }
-                    tracing::warn!(id, "a work is written down without its status, which is too large");
+                    tracing::warn!(id, "record stored without its status, which is too large");
                 }
                 _ => {
-                    tracing::warn!(id, error = %chain(&error), "a work could not be written down; trying again");
+                    tracing::warn!(id, error = %chain(&error), "record not stored; retrying");
                     return Some(id);
                 }
             }
@@ -167,8 +169,8 @@ impl Ledger {
         }
     }
 
-    /// A write may have happened though its answer was lost: then the document is another than was thought.
-    fn learn(&mut self, id: &str, now: Option<ETag>) {
+    /// Takes over the etag a conflict reports: a write may have succeeded although its response was lost.
+    fn adopt_etag(&mut self, id: &str, now: Option<ETag>) {
         match now {
             Some(now) => self.etags.insert(id.to_owned(), now),
             None => self.etags.remove(id),
@@ -176,7 +178,7 @@ impl Ledger {
     }
 }
 
-/// One record, and what is done about it.
+/// One record and the operation that writes it.
 struct Change {
     id: String,
     record: Option<Record>,
@@ -184,11 +186,11 @@ struct Change {
 }
 
 /// The pause after a failed write.
-pub const PAUSE: Duration = Duration::from_millis(500);
+pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long changes gather before they are written: a bundle that comes is mostly applied and reported before, and then
+/// How long changes collect before they are written. Most bundles are applied and reported within this time, and are then
 /// written once instead of three times.
-pub const GATHER: Duration = Duration::from_millis(250);
+pub const COLLECT: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {
@@ -196,14 +198,14 @@ mod tests {
     use aro_store_sqlite::{SqliteOptions, SqliteStore};
 
     use super::*;
-    use crate::record::{Seen, sample};
+    use crate::record::{ObservedStatus, sample};
 
     fn store(dir: &tempfile::TempDir) -> SharedStore {
         SqliteStore::open(SqliteOptions::new(dir.path()), SystemClock::shared()).unwrap()
     }
 
     fn change(id: &str, status: &str) -> (String, Option<Record>) {
-        let seen = Seen {
+        let observed = ObservedStatus {
             version: 1,
             status: serde_json::from_value(
                 serde_json::json!({"conditions": [{"type": "Applied", "status": "True",
@@ -211,43 +213,45 @@ mod tests {
             )
             .unwrap(),
             hash: String::new(),
-            applied: None,
-            observed: aro_base::Timestamp::UNIX_EPOCH,
+            applied_at: None,
+            observed_at: aro_base::Timestamp::UNIX_EPOCH,
             sequence: None,
-            sent: true,
+            acked: true,
         };
-        (id.to_owned(), Some(Record { seen: Some(seen), ..sample(id, 1) }))
+        (id.to_owned(), Some(Record { observed: Some(observed), ..sample(id, 1) }))
     }
 
     async fn read(store: SharedStore) -> Vec<(String, bool)> {
-        let (_, records) = Ledger::open(store, "c1").await.unwrap();
-        let mut read: Vec<_> = records.into_iter().map(|record| (record.id, record.seen.is_some())).collect();
+        let (_, records) = RecordStore::open(store, "c1").await.unwrap();
+        let mut read: Vec<_> =
+            records.into_iter().map(|record| (record.id, record.observed.is_some())).collect();
         read.sort();
         read
     }
 
     #[tokio::test]
-    async fn a_status_that_no_document_holds_keeps_neither_its_work_nor_others_from_being_written() {
+    async fn status_too_large_for_a_document_blocks_neither_its_record_nor_others() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(&dir);
-        let (mut ledger, _) = Ledger::open(store.clone(), "c1").await.unwrap();
+        let (mut record_store, _) = RecordStore::open(store.clone(), "c1").await.unwrap();
         let changes = vec![change("a", "x"), change("b", &"x".repeat(3 * 1024 * 1024)), change("c", "x")];
-        assert!(ledger.write(changes).await.is_empty());
-        let expected = [("a", true), ("b", false), ("c", true)].map(|(id, seen)| (id.to_owned(), seen));
+        assert!(record_store.write(changes).await.is_empty());
+        let expected =
+            [("a", true), ("b", false), ("c", true)].map(|(id, observed)| (id.to_owned(), observed));
         assert_eq!(read(store).await, expected);
     }
 
     #[tokio::test]
-    async fn works_whose_last_answers_were_lost_are_written_at_once() {
+    async fn records_whose_write_responses_were_lost_are_written_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(&dir);
-        let (mut ledger, _) = Ledger::open(store.clone(), "c1").await.unwrap();
+        let (mut record_store, _) = RecordStore::open(store.clone(), "c1").await.unwrap();
         let changes = || (0..50).map(|number| change(&format!("{number:02}"), "x")).collect::<Vec<_>>();
-        assert!(ledger.write(changes()).await.is_empty());
-        ledger.etags.clear();
-        assert!(ledger.write(changes()).await.is_empty(), "the store has all of them already");
-        ledger.etags.values_mut().for_each(|etag| *etag = ETag::new("old"));
-        assert!(ledger.write(changes()).await.is_empty());
+        assert!(record_store.write(changes()).await.is_empty());
+        record_store.etags.clear();
+        assert!(record_store.write(changes()).await.is_empty(), "the store holds all of them already");
+        record_store.etags.values_mut().for_each(|etag| *etag = ETag::new("old"));
+        assert!(record_store.write(changes()).await.is_empty());
         assert_eq!(read(store).await.len(), 50);
     }
 }

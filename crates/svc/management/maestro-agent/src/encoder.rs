@@ -1,4 +1,4 @@
-//! What the agent says, as events. Pure.
+//! Encodes reports and resync requests as CloudEvents. Pure.
 
 use aro_base::Timestamp;
 use aro_bundle::{
@@ -8,20 +8,20 @@ use aro_bundle::{
 use aro_crds::work::v1::ManifestWorkStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::book::Say;
-use crate::record::{Record, Seen};
+use crate::agent_state::Report;
+use crate::record::{ObservedStatus, Record};
 
-/// What a packet has besides the event: the topic and lengths.
-const AROUND: usize = 4096;
+/// Bytes of a packet besides the event: the topic and lengths.
+const ENVELOPE: usize = 4096;
 
-/// Who speaks.
+/// Encodes the events of one agent.
 #[derive(Debug, Clone)]
-pub struct Speaker {
+pub struct Encoder {
     pub agent: String,
     pub consumer: String,
 }
 
-impl Speaker {
+impl Encoder {
     fn event(&self, kind: EventType, now: Timestamp) -> Event {
         let mut event =
             Event::new(uuid::Uuid::new_v4().to_string(), self.agent.clone(), kind, self.consumer.clone());
@@ -29,7 +29,7 @@ impl Speaker {
         event
     }
 
-    /// What the agent has, a page of it.
+    /// A spec resync request: one page of the versions the agent has.
     pub fn resync(&self, range: &IdRange, page: &SpecResync, now: Timestamp) -> Result<Event, EventError> {
         let mut event = self.event(EventType::spec(Action::ResyncRequest), now);
         event.original_source = Some(String::new());
@@ -37,17 +37,17 @@ impl Speaker {
         event.with_payload(page)
     }
 
-    /// What is to be said of a work.
-    pub fn say(&self, say: &Say, now: Timestamp) -> Result<Event, EventError> {
-        match say {
-            Say::Status { record, sequence, asked } => {
-                let action = if *asked { Action::ResyncResponse } else { Action::Update };
-                let Some(seen) = &record.seen else { return Err(EventError::Missing("status")) };
-                self.seen(record, seen, *sequence, action, now)
+    /// A report about a work.
+    pub fn report(&self, report: &Report, now: Timestamp) -> Result<Event, EventError> {
+        match report {
+            Report::Status { record, sequence, requested } => {
+                let action = if *requested { Action::ResyncResponse } else { Action::Update };
+                let Some(observed) = &record.observed else { return Err(EventError::Missing("status")) };
+                self.observed(record, observed, *sequence, action, now)
             }
-            Say::Gone { record, sequence } => {
+            Report::Deleted { record, sequence } => {
                 let message = format!("The manifests are deleted from the cluster {}", self.consumer);
-                let condition = told(
+                let condition = new_condition(
                     condition::DELETED,
                     "True",
                     condition::MANIFESTS_DELETED,
@@ -55,12 +55,12 @@ impl Speaker {
                     record.version,
                     now,
                 );
-                self.last_word(record, &of(condition), *sequence, now)
+                self.final_status(record, &status_with(condition), *sequence, now)
             }
-            Say::Refused { refusal, sequence } => {
-                let message = format!("Failed to apply manifest work: {}", refusal.why);
-                let record = &refusal.record;
-                let condition = told(
+            Report::Rejected { rejection, sequence } => {
+                let message = format!("Failed to apply manifest work: {}", rejection.reason);
+                let record = &rejection.record;
+                let condition = new_condition(
                     condition::APPLIED,
                     "False",
                     "AppliedManifestWorkFailed",
@@ -68,12 +68,12 @@ impl Speaker {
                     record.version,
                     now,
                 );
-                self.last_word(record, &of(condition), *sequence, now)
+                self.final_status(record, &status_with(condition), *sequence, now)
             }
         }
     }
 
-    fn last_word(
+    fn final_status(
         &self,
         record: &Record,
         status: &ManifestWorkStatus,
@@ -85,33 +85,33 @@ impl Speaker {
         Ok(event)
     }
 
-    fn seen(
+    fn observed(
         &self,
         record: &Record,
-        seen: &Seen,
+        observed: &ObservedStatus,
         sequence: SequenceId,
         action: Action,
         now: Timestamp,
     ) -> Result<Event, EventError> {
-        let mut event = self.status(record, seen.version, &seen.status, sequence, action, now)?;
-        if event.size() + AROUND > MAX_PACKET {
-            // Better without the values than not at all.
-            let less = without_feedback(&seen.status, now);
-            event = self.status(record, seen.version, &less, sequence, action, now)?;
+        let mut event = self.status(record, observed.version, &observed.status, sequence, action, now)?;
+        if event.size() + ENVELOPE > MAX_PACKET {
+            // A status without its feedback values is better than none.
+            let reduced = without_feedback(&observed.status, now);
+            event = self.status(record, observed.version, &reduced, sequence, action, now)?;
         }
-        // The digest is that of what was seen, so that a resync compares like with like.
-        event.status_hash = Some(seen.hash.clone());
+        // The digest covers the full status: a resync compares it with the digest of the full status.
+        event.status_hash = Some(observed.hash.clone());
         let delivery = Delivery {
             hash: record.hash.clone(),
-            received: record.received,
-            applied: seen.applied,
-            observed: Some(seen.observed),
+            received: record.received_at,
+            applied: observed.applied_at,
+            observed: Some(observed.observed_at),
         };
         delivery.attach(&mut event);
         Ok(event)
     }
 
-    /// Without its digest.
+    /// A status event without its digest.
     fn status(
         &self,
         record: &Record,
@@ -126,13 +126,13 @@ impl Speaker {
         event.resource_id = Some(record.id.clone());
         event.resource_version = Some(version);
         event.sequence_id = Some(sequence.to_string());
-        event.metadata = Some(record.echo(&self.consumer));
-        event.log_tracing = Some(record.tracing.clone().unwrap_or_else(|| "{}".to_owned()));
+        event.metadata = Some(record.status_metadata(&self.consumer));
+        event.log_tracing = Some(record.log_tracing.clone().unwrap_or_else(|| "{}".to_owned()));
         event.with_payload(&BundleStatus::from(status.clone()))
     }
 }
 
-fn told(
+fn new_condition(
     kind: &str,
     status: &str,
     reason: &str,
@@ -150,14 +150,14 @@ fn told(
     }
 }
 
-fn of(condition: Condition) -> ManifestWorkStatus {
+fn status_with(condition: Condition) -> ManifestWorkStatus {
     ManifestWorkStatus { conditions: vec![condition], ..ManifestWorkStatus::default() }
 }
 
-/// A status whose values would not fit into a packet: conditions stay, and say so.
+/// The status without its feedback values. Conditions stay, and one of them states the reason.
 fn without_feedback(status: &ManifestWorkStatus, now: Timestamp) -> ManifestWorkStatus {
-    let mut less = status.clone();
-    for manifest in &mut less.resource_status.manifests {
+    let mut reduced = status.clone();
+    for manifest in &mut reduced.resource_status.manifests {
         if manifest.status_feedback.values.is_empty() {
             continue;
         }
@@ -166,10 +166,10 @@ fn without_feedback(status: &ManifestWorkStatus, now: Timestamp) -> ManifestWork
         let message = "The values of this work do not fit into one message".to_owned();
         manifest.conditions.push(Condition {
             observed_generation: None,
-            ..told("StatusFeedbackSynced", "False", "StatusFeedbackSyncFailed", message, 0, now)
+            ..new_condition("StatusFeedbackSynced", "False", "StatusFeedbackSyncFailed", message, 0, now)
         });
     }
-    less
+    reduced
 }
 
 #[cfg(test)]
@@ -180,20 +180,20 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn speaker() -> Speaker {
-        Speaker { agent: "c1-work-agent".to_owned(), consumer: "c1".to_owned() }
+    fn encoder() -> Encoder {
+        Encoder { agent: "c1-work-agent".to_owned(), consumer: "c1".to_owned() }
     }
 
-    fn seen(status: Value) -> Seen {
+    fn observed(status: Value) -> ObservedStatus {
         let status: ManifestWorkStatus = serde_json::from_value(status).unwrap();
-        Seen {
+        ObservedStatus {
             version: 4,
             hash: status_hash(&status),
             status,
-            applied: Some(NOW),
-            observed: NOW,
+            applied_at: Some(NOW),
+            observed_at: NOW,
             sequence: None,
-            sent: false,
+            acked: false,
         }
     }
 
@@ -202,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_what_the_original_agent_sends_and_the_delivery_ledger() {
-        let record = Record { seen: Some(seen(json!({"conditions": []}))), ..sample("w", 5) };
-        let say = Say::Status { record: Box::new(record), sequence: sequence(), asked: false };
-        let event = speaker().say(&say, NOW).unwrap();
+    fn status_event_matches_the_original_agent_and_adds_delivery_times() {
+        let record = Record { observed: Some(observed(json!({"conditions": []}))), ..sample("w", 5) };
+        let report = Report::Status { record: Box::new(record), sequence: sequence(), requested: false };
+        let event = encoder().report(&report, NOW).unwrap();
         let message = aro_bundle::mqtt::write(&event);
         let property = |name: &str| {
             let found = message.user_properties.iter().find(|(known, _)| known == name);
@@ -228,10 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_work_is_told_in_the_words_servers_know() {
-        let say =
-            Say::Gone { record: Box::new(Record { gone: true, ..sample("w", 5) }), sequence: sequence() };
-        let event = speaker().say(&say, NOW).unwrap();
+    fn deletion_is_reported_with_the_condition_servers_expect() {
+        let report = Report::Deleted {
+            record: Box::new(Record { deleted: true, ..sample("w", 5) }),
+            sequence: sequence(),
+        };
+        let event = encoder().report(&report, NOW).unwrap();
         let status: BundleStatus = event.payload().unwrap();
         assert!(status.is_deleted());
         assert_eq!(status.conditions[0].reason, "ManifestsDeleted");
@@ -239,24 +241,25 @@ mod tests {
     }
 
     #[test]
-    fn a_status_too_large_for_a_packet_is_sent_without_its_values() {
+    fn status_too_large_for_a_packet_is_published_without_feedback() {
         let large = json!({"resourceStatus": {"manifests": [{
             "resourceMeta": {"ordinal": 0, "group": "", "version": "v1", "kind": "ConfigMap", "resource": "configmaps",
                 "name": "a", "namespace": "b"},
             "statusFeedback": {"values": [{"name": "d", "fieldValue": {"type": "JsonRaw", "jsonRaw": "x".repeat(600_000)}}]},
             "conditions": []}]}});
-        let record = Record { seen: Some(seen(large)), ..sample("w", 5) };
-        let say = Say::Status { record: Box::new(record.clone()), sequence: sequence(), asked: false };
-        let event = speaker().say(&say, NOW).unwrap();
+        let record = Record { observed: Some(observed(large)), ..sample("w", 5) };
+        let report =
+            Report::Status { record: Box::new(record.clone()), sequence: sequence(), requested: false };
+        let event = encoder().report(&report, NOW).unwrap();
         assert!(event.size() < MAX_PACKET);
         let status: BundleStatus = event.payload().unwrap();
         assert_eq!(status.resource_status[0].conditions[0].reason, "StatusFeedbackSyncFailed");
-        assert_eq!(event.status_hash, record.seen.map(|seen| seen.hash));
+        assert_eq!(event.status_hash, record.observed.map(|observed| observed.hash));
     }
 
     #[test]
-    fn a_resync_that_fits_one_page_is_one_a_go_server_understands() {
-        let event = speaker().resync(&IdRange::default(), &SpecResync::default(), NOW).unwrap();
+    fn resync_of_one_page_matches_the_original_agent() {
+        let event = encoder().resync(&IdRange::default(), &SpecResync::default(), NOW).unwrap();
         assert_eq!(event.original_source.as_deref(), Some(""));
         assert!(event.others.is_empty());
         assert_eq!(event.data, r#"{"resourceVersions":[]}"#);
