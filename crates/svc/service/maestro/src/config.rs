@@ -11,48 +11,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::check_name;
 
-/// How the server hears agents when there are several replicas of it.
+/// How statuses are distributed over replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SubscriptionType {
-    /// Each message comes to one replica; the broker shares them out.
+    /// Each message is delivered to one replica, chosen by the broker.
     Shared,
-    /// Each message comes to every replica, for brokers that cannot share; the first to store it wins.
+    /// Each message is delivered to every replica, for brokers without shared subscriptions; the first to store it wins.
     Broadcast,
 }
 
 aro_runtime::section! {
     /// The Maestro server.
     pub struct MaestroConfig in "maestro" {
-        /// Where the REST API listens. It asks nobody who they are: keep it on loopback or inside a mesh.
+        /// The address of the REST API. It does not authenticate: keep it on loopback or inside a mesh.
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8000)),
-        /// Where sources publish and subscribe by gRPC.
+        /// The address of the gRPC API for sources.
         pub grpc_listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8090)),
         /// Where `aro up --debug-ports` opens the REST API, which does not authenticate callers. Loopback only.
         pub debug_listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8002)),
         /// Where `aro up --debug-ports` opens the gRPC API for sources, which requires a certificate of the region's
         /// authority for sources (`region/sources` in the data directory). Loopback only. Not set: it stays closed.
         pub debug_grpc_listen: Option<SocketAddr> = None,
-        /// Set this when a mesh or a network policy lets only those in who may use `listen`. Required for any address but
-        /// loopback.
+        /// Set this if a mesh or a network policy protects `listen`. Required for any address but loopback.
         pub behind_mesh: bool = false,
-        /// The certificate (PEM) of the gRPC door. With it, sources prove who they are by certificates of their own.
+        /// The certificate (PEM) of the gRPC listener. With it, sources authenticate by client certificates.
         pub grpc_cert_file: Option<PathBuf> = None,
         /// The key (PEM) of that certificate.
         pub grpc_key_file: Option<PathBuf> = None,
-        /// The authorities (PEM) of sources' certificates. Have one for sources alone: whoever it vouches for may make
-        /// bundles, so it must not be the one of agents, `broker.client_ca_file`.
+        /// The authorities (PEM) of sources' certificates. Use one for sources alone: every certificate it issues may create
+        /// bundles, so it must not be the authority of agents, `broker.client_ca_file`.
         pub grpc_client_ca_file: Option<PathBuf> = None,
-        /// Who may speak for which source, as `certificate name:source`; `*` is every source. A certificate may
-        /// always speak for the source of its own name, unless that is a consumer's: then it is taken for an agent's.
+        /// Which certificate may act for which source, as `certificate name:source`; `*` is every source. A certificate may
+        /// always act for the source of its own name, unless that is a consumer's: then it is an agent's certificate.
         pub grpc_sources: Vec<String> = Vec::new(),
-        /// How often subscribers are told that somebody is there.
+        /// The interval of heartbeats to subscribers.
         pub heartbeat: Period = Period::secs(10),
-        /// The name under which the server speaks to agents; part of the topics.
+        /// The server's source id, which is part of the topics.
         pub source_id: String = "maestro".to_owned(),
-        /// What this replica is called, on the broker too. Not set: `maestro-` and something random.
+        /// The name of this replica, which is its MQTT client id. Not set: `maestro-` and a random suffix.
         pub client_id: Option<String> = None,
-        /// The broker, as `host:port`.
+        /// The address of the broker, `host:port`.
         pub broker: String = "127.0.0.1:8883".to_owned(),
         /// The certificate (PEM) for the broker. Without one the connection is plain.
         pub broker_cert_file: Option<PathBuf> = None,
@@ -60,25 +59,25 @@ aro_runtime::section! {
         pub broker_key_file: Option<PathBuf> = None,
         /// The authorities (PEM) of the broker's certificate.
         pub broker_ca_file: Option<PathBuf> = None,
-        /// The name in the broker's certificate, when it is not the host in `broker`.
+        /// The name in the broker's certificate, if it is not the host in `broker`.
         pub broker_server_name: Option<String> = None,
-        /// The topic of specs, when it is not `sources/<source id>/consumers/+/sourceevents`.
+        /// The topic of spec events, if it is not `sources/<source id>/consumers/+/sourceevents`.
         pub source_events: Option<String> = None,
-        /// The topic of statuses, when it is not `sources/<source id>/consumers/+/agentevents`.
+        /// The topic of status events, if it is not `sources/<source id>/consumers/+/agentevents`.
         pub agent_events: Option<String> = None,
-        /// `shared` or `broadcast`: whether the broker shares statuses out among replicas.
+        /// `shared` or `broadcast`: whether the broker distributes statuses over replicas.
         pub subscription_type: SubscriptionType = SubscriptionType::Shared,
-        /// Consumers that are made at the start if they are not there.
+        /// Consumers created at start if they do not exist.
         pub consumers: Vec<String> = Vec::new(),
-        /// The largest event that goes over the broker; bundles that would be larger are refused.
+        /// The largest event on the broker; larger bundles are rejected.
         pub max_event: ByteSize = ByteSize::bytes(512 * 1024),
-        /// From which age on something undelivered raises the alarm metric.
+        /// The age from which an undelivered bundle raises the alarm metric.
         pub undelivered_alarm: Period = Period::secs(5),
     }
 }
 
 impl MaestroConfig {
-    /// The files of the gRPC door's identity; none: it is plain.
+    /// The files of the gRPC listener's TLS identity; `None` for a plain listener.
     pub(crate) fn grpc_tls(&self) -> Result<Option<IdentityPaths>, HalfGiven> {
         IdentityPaths::of_settings(
             ("grpc_cert_file", &self.grpc_cert_file),
@@ -87,7 +86,7 @@ impl MaestroConfig {
         )
     }
 
-    /// The files of who the server is to the broker; none: the connection is plain.
+    /// The files of the server's TLS identity for the broker; `None` for a plain connection.
     pub(crate) fn broker_tls(&self) -> Result<Option<IdentityPaths>, HalfGiven> {
         IdentityPaths::of_settings(
             ("broker_cert_file", &self.broker_cert_file),
@@ -115,7 +114,7 @@ impl Section for MaestroConfig {
         if !self.listen.ip().is_loopback() && !self.behind_mesh {
             problems.add(
                 "listen",
-                "is not a loopback address, and the REST API asks nobody who they are. Listen on 127.0.0.1, or set maestro.behind_mesh = true if a mesh lets only those in who may",
+                "is not a loopback address, and the REST API does not authenticate. Listen on 127.0.0.1, or set maestro.behind_mesh = true if a mesh protects it",
             );
         }
         if !self.debug_listen.ip().is_loopback() {
@@ -152,7 +151,7 @@ impl Section for MaestroConfig {
             }
         }
         if self.heartbeat.get().is_zero() {
-            problems.add("heartbeat", "must be longer than nothing");
+            problems.add("heartbeat", "must not be zero");
         }
         if self.max_event.get() < 4096 {
             problems.add("max_event", "must be at least 4KiB");
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_unauthenticated_is_open_to_others_by_accident() {
+    fn unauthenticated_listener_outside_loopback_requires_behind_mesh() {
         assert!(problems(MaestroConfig::default()).is_empty());
         let open: SocketAddr = ([0, 0, 0, 0], 8000).into();
         let rest = MaestroConfig { listen: open, ..MaestroConfig::default() };
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_of_the_source_that_speaks_and_names_and_addresses_are_such() {
+    fn topics_names_and_addresses_are_checked() {
         let other = MaestroConfig {
             source_events: Some("sources/other/consumers/+/sourceevents".to_owned()),
             ..MaestroConfig::default()
@@ -204,7 +203,7 @@ mod tests {
             problems(MaestroConfig { consumers: names, ..MaestroConfig::default() }),
             ["maestro.consumers"]
         );
-        let grants = MaestroConfig { grpc_sources: vec!["nobody".to_owned()], ..MaestroConfig::default() };
+        let grants = MaestroConfig { grpc_sources: vec!["no-source".to_owned()], ..MaestroConfig::default() };
         assert_eq!(problems(grants), ["maestro.grpc_sources"]);
     }
 }

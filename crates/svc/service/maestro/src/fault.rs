@@ -1,27 +1,27 @@
-//! Errors as clients see them: a number of Maestro's catalogue, its HTTP status and a reason.
+//! Errors as clients get them: a number of Maestro's catalogue, its HTTP status and a reason.
 
 use http::StatusCode;
 
 /// A class of errors of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// 4: the caller may not do this.
+    /// 4: the caller is not permitted.
     Forbidden,
-    /// 6: something of that name is there already, or changed meanwhile.
+    /// 6: the name exists already, or the object changed meanwhile.
     Conflict,
-    /// 7: nothing of that name is there.
+    /// 7: there is no such object.
     NotFound,
-    /// 8: the request's content is not acceptable.
+    /// 8: the content of the request is invalid.
     Validation,
-    /// 9: our fault, or the store's.
+    /// 9: a failure of the server or the store.
     General,
-    /// 9 as well: what is stored cannot be read. Trying again does not help.
+    /// 9 as well: a stored row cannot be decoded. A retry does not help.
     Unreadable,
-    /// 10: the method is not offered.
+    /// 10: the method is not supported.
     NotImplemented,
-    /// 17: the request's body cannot be read.
+    /// 17: the body of the request cannot be parsed.
     Malformed,
-    /// 21: a parameter of the request is not acceptable.
+    /// 21: a parameter of the request is invalid.
     BadRequest,
 }
 
@@ -40,7 +40,7 @@ impl Code {
         }
     }
 
-    /// The HTTP status that goes with it.
+    /// Its HTTP status.
     pub const fn status(self) -> StatusCode {
         match self {
             Self::Forbidden => StatusCode::FORBIDDEN,
@@ -53,15 +53,15 @@ impl Code {
     }
 }
 
-/// An error that a client sees. Its text is `maestro-<number>: <reason>`.
+/// An error for a client. Its text is `maestro-<number>: <reason>`.
 #[derive(Debug, thiserror::Error)]
 #[error("maestro-{}: {reason}", .code.number())]
 pub struct Fault {
-    /// Which class of errors.
+    /// The class.
     pub code: Code,
-    /// What is wrong, in words.
+    /// The reason.
     pub reason: String,
-    /// What lies underneath; logged, never shown.
+    /// The cause; logged, never returned to the client.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -72,7 +72,7 @@ impl Fault {
         Self { code, reason: reason.into(), source: None }
     }
 
-    /// An error with a cause that the client is not told.
+    /// An error with a cause that is not returned to the client.
     pub fn caused(
         reason: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -80,7 +80,7 @@ impl Fault {
         Self { code: Code::General, reason: reason.into(), source: Some(source.into()) }
     }
 
-    /// Something stored that cannot be read.
+    /// A stored row that cannot be decoded.
     pub fn unreadable(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let reason = "a stored row cannot be read".to_owned();
         Self { code: Code::Unreadable, reason, source: Some(source.into()) }

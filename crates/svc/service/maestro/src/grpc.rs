@@ -1,14 +1,14 @@
-//! The door for sources: `Publish` stores what they want, `Subscribe` tells them how it is.
+//! The gRPC service for sources: `Publish` stores specs, `Subscribe` streams statuses.
 //!
-//! A publish is answered when its row is stored; from then on the server owes its delivery. Refusals are the statuses of
-//! Kubernetes as JSON in the error's text: the clients in the field read them, and know a conflict from a failure.
+//! A publish is answered when its row is stored; from then on the server is responsible for its delivery. Rejections are
+//! Kubernetes statuses as JSON in the error message: existing clients parse them to distinguish a conflict from a failure.
 
 pub(crate) mod access;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{Timestamp, chain};
+use aro_base::{SharedClock, Timestamp, chain};
 use aro_bundle::grpc::{CloudEvent, PublishRequest, SubscriptionRequest, read};
 use aro_bundle::{Action, DATA_TYPE, Event, MAX_MANIFESTS, MAX_PROPERTY, StatusResync, Subresource};
 use aro_event_service::{CloudEvents, EventStream, SUBSCRIPTION_ID};
@@ -20,53 +20,59 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code as Rpc, Request, Response, Status};
 use uuid::Uuid;
 
-use crate::dispatch::Dispatcher;
 use crate::fault::{Code, Fault};
-use crate::rows::{Deletion, Update};
+use crate::metrics::ServerMetrics;
+use crate::rows::{Deletion, Rows, Update};
+use crate::spec_queue::SpecQueue;
 use crate::streams::{NotSubscribed, Streams};
 use access::{Caller, Grants};
 
-/// What sources reach.
-pub struct Door {
-    pub dispatcher: Arc<Dispatcher>,
+/// The service.
+pub struct SourceService {
+    pub rows: Rows,
+    pub queue: Arc<SpecQueue>,
     pub streams: Arc<Streams>,
+    pub metrics: ServerMetrics,
+    pub clock: SharedClock,
+    /// Bytes of one event to an agent.
+    pub max_event: usize,
     pub grants: Grants,
     pub heartbeat: Duration,
     pub stop: CancellationToken,
 }
 
-impl Door {
-    async fn take(&self, caller: Option<&Caller>, event: CloudEvent) -> Result<(), Status> {
+impl SourceService {
+    async fn accept(&self, caller: Option<&Caller>, event: CloudEvent) -> Result<(), Status> {
         let event = read(event).map_err(|error| invalid(&error.to_string()))?;
         self.allow(caller, &event.source, "publish for")?;
         if event.kind.action == Action::ResyncRequest {
             let known: StatusResync = event.payload().map_err(|error| invalid(&error.to_string()))?;
             return self
                 .streams
-                .ask(&event.source, known.status_hashes)
+                .request_resync(&event.source, known.status_hashes)
                 .await
-                .map_err(|fault| refused(&event, &fault));
+                .map_err(|fault| rejected(&event, &fault));
         }
         if event.kind.subresource == Subresource::Status {
             return Err(invalid(&format!("sources do not send {}", event.kind)));
         }
         if event.kind.action == Action::Create {
-            self.is_no_agent(caller, &event).await.map_err(|fault| refused(&event, &fault))?;
+            self.check_not_agent(caller, &event).await.map_err(|fault| rejected(&event, &fault))?;
         }
-        self.store(&event).await.map_err(|fault| refused(&event, &fault))
+        self.store(&event).await.map_err(|fault| rejected(&event, &fault))
     }
 
-    /// Certificates of agents may come from the same authority as those of sources, and are named like their consumers.
-    /// An agent that could be a source of that name would command all other clusters.
-    async fn is_no_agent(&self, caller: Option<&Caller>, event: &Event) -> Result<(), Fault> {
+    /// Rejects a source that is a consumer. One authority may issue the certificates of agents and sources, and an agent's has
+    /// its consumer's name: as a source of that name it could write to every other cluster.
+    async fn check_not_agent(&self, caller: Option<&Caller>, event: &Event) -> Result<(), Fault> {
         if self.grants.is_granted(caller, &event.source)
-            || self.dispatcher.rows.consumer_by_name(&event.source).await?.is_none()
+            || self.rows.consumer_by_name(&event.source).await?.is_none()
         {
             return Ok(());
         }
         let source = &event.source;
         let reason = format!(
-            "`{source}` is a consumer, and its certificate an agent's; grant it the source with maestro.grpc_sources if it is one all the same"
+            "`{source}` is a consumer, and its certificate an agent's; if it is a source too, grant it in maestro.grpc_sources"
         );
         Err(Fault::new(Code::Forbidden, reason))
     }
@@ -74,20 +80,20 @@ impl Door {
     async fn store(&self, event: &Event) -> Result<(), Fault> {
         match event.kind.action {
             Action::Create => {
-                self.fits(event)?;
-                let row = self.dispatcher.rows.create(event).await?;
-                self.dispatcher.stored(row.value);
+                self.check_size(event)?;
+                let row = self.rows.create(event).await?;
+                self.queue.enqueue_stored(row.value);
             }
             Action::Update => {
-                self.fits(event)?;
-                if let Update::Changed(row) = self.dispatcher.rows.update(event).await? {
-                    self.dispatcher.stored(row.value);
+                self.check_size(event)?;
+                if let Update::Changed(row) = self.rows.update(event).await? {
+                    self.queue.enqueue_stored(row.value);
                 }
             }
             Action::Delete => {
                 let id = event.resource().map_err(|error| Fault::new(Code::Validation, error.to_string()))?;
-                if let Deletion::Marked(row) = self.dispatcher.rows.delete(id, Some(&event.source)).await? {
-                    self.dispatcher.stored(row.value);
+                if let Deletion::Marked(row) = self.rows.delete(id, Some(&event.source)).await? {
+                    self.queue.enqueue_stored(row.value);
                 }
             }
             Action::ResyncRequest | Action::ResyncResponse => {
@@ -100,14 +106,14 @@ impl Door {
         Ok(())
     }
 
-    /// What could never be delivered is not taken.
-    fn fits(&self, event: &Event) -> Result<(), Fault> {
+    /// Rejects an event that could not be delivered.
+    fn check_size(&self, event: &Event) -> Result<(), Fault> {
         let too_large = |what: &str, size: usize, limit: usize| {
             let reason = format!("{what} has {size} bytes, and at most {limit} can be delivered");
             Err(Fault::new(Code::Validation, reason))
         };
         let metadata = event.metadata.as_ref().map_or(0, String::len);
-        // The server adds names and times to what it was given.
+        // The server adds names and times.
         const ADDED: usize = 512;
         if metadata + ADDED > MAX_PROPERTY {
             return too_large("the work's metadata", metadata, MAX_PROPERTY - ADDED);
@@ -124,12 +130,12 @@ impl Door {
                 return too_large(name, size, MAX_PROPERTY);
             }
         }
-        let limit = MAX_MANIFESTS.min(self.dispatcher.max_event);
+        let limit = MAX_MANIFESTS.min(self.max_event);
         if event.data.len() > limit {
             return too_large("the bundle", event.data.len(), limit);
         }
-        if event.size() + ADDED > self.dispatcher.max_event {
-            return too_large("the event", event.size(), self.dispatcher.max_event - ADDED);
+        if event.size() + ADDED > self.max_event {
+            return too_large("the event", event.size(), self.max_event - ADDED);
         }
         Ok(())
     }
@@ -141,7 +147,7 @@ impl Door {
         if self.grants.allow(caller, source) {
             return Ok(());
         }
-        let who = caller.map_or("who has no certificate", |caller| &*caller.name);
+        let who = caller.map_or("caller without a certificate", |caller| &*caller.name);
         let reason = format!("`{who}` may not {what} the source `{source}`");
         Err(Status::permission_denied(status_error(403, "Forbidden", &reason)))
     }
@@ -150,21 +156,21 @@ impl Door {
         let caller = request.extensions().get::<Caller>().cloned();
         let SubscriptionRequest { source, cluster_name, data_type } = request.into_inner();
         if !cluster_name.is_empty() && source.is_empty() {
-            return Err(invalid("agents are served over the broker, not here"));
+            return Err(invalid("agents are served over the broker"));
         }
         self.allow(caller.as_ref(), &source, "subscribe to")?;
         if !data_type.is_empty() && data_type != DATA_TYPE {
-            return Err(invalid(&format!("there are no events about `{data_type}` here")));
+            return Err(invalid(&format!("no events of data type `{data_type}`")));
         }
         let subscription = self.streams.subscribe(&source).await.map_err(|error| match error {
-            NotSubscribed::Unread(fault) => unavailable(&fault),
+            NotSubscribed::Failed(fault) => unavailable(&fault),
             full @ NotSubscribed::TooMany => Status::resource_exhausted(full.to_string()),
         })?;
         let over = self.over(caller.map(|caller| caller.until));
         let stream: EventStream = Box::pin(subscription.into_stream(self.heartbeat, over));
         let mut answer = Response::new(stream);
         let id = Uuid::new_v4().to_string();
-        tracing::info!(source, subscription = id, "a source subscribed");
+        tracing::info!(source, subscription = id, "source subscribed");
         if let Ok(id) = id.parse() {
             answer.metadata_mut().insert(SUBSCRIPTION_ID, id);
         }
@@ -172,10 +178,10 @@ impl Door {
     }
 }
 
-impl Door {
-    /// Returns when a subscription has to end, and with what word.
+impl SourceService {
+    /// Resolves when a subscription has to end, with its status.
     fn over(&self, until: Option<Timestamp>) -> BoxFuture<'static, Status> {
-        let (stop, clock) = (self.stop.clone(), self.dispatcher.clock.clone());
+        let (stop, clock) = (self.stop.clone(), self.clock.clone());
         let expired = async move {
             match until {
                 Some(until) => reached(&clock, until).await,
@@ -195,17 +201,17 @@ impl Door {
     }
 }
 
-impl CloudEvents for Door {
+impl CloudEvents for SourceService {
     fn publish(&self, request: Request<PublishRequest>) -> BoxFuture<'_, Result<(), Status>> {
         async move {
-            let call = self.dispatcher.observer.called("Publish");
+            let call = self.metrics.called("Publish");
             let caller = request.extensions().get::<Caller>().cloned();
             let answer = match request.into_inner().event {
-                Some(event) => self.take(caller.as_ref(), event).await,
-                None => Err(invalid("there is no event")),
+                Some(event) => self.accept(caller.as_ref(), event).await,
+                None => Err(invalid("the request has no event")),
             };
             let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
-            self.dispatcher.observer.answered(&call, code);
+            self.metrics.answered(&call, code);
             answer
         }
         .boxed()
@@ -216,10 +222,10 @@ impl CloudEvents for Door {
         request: Request<SubscriptionRequest>,
     ) -> BoxFuture<'_, Result<Response<EventStream>, Status>> {
         async move {
-            let call = self.dispatcher.observer.called("Subscribe");
+            let call = self.metrics.called("Subscribe");
             let answer = self.open(request).await;
             let code = answer.as_ref().err().map_or(Rpc::Ok, Status::code);
-            self.dispatcher.observer.answered(&call, code);
+            self.metrics.answered(&call, code);
             answer
         }
         .boxed()
@@ -231,12 +237,12 @@ fn invalid(reason: &str) -> Status {
 }
 
 fn unavailable(fault: &Fault) -> Status {
-    tracing::error!(error = %chain(fault), "a source could not be served");
+    tracing::error!(error = %chain(fault), "source request failed");
     Status::unavailable(fault.to_string())
 }
 
-/// A refusal, as the clients in the field understand it. Our own failures stay plain text: those are tried again.
-fn refused(event: &Event, fault: &Fault) -> Status {
+/// A rejection in the form that existing clients parse. Failures of the server stay plain text: clients retry those.
+fn rejected(event: &Event, fault: &Fault) -> Status {
     let verb = match event.kind.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -274,12 +280,24 @@ mod tests {
     use aro_runtime::Scope;
 
     use super::*;
+    use crate::testing;
 
-    fn door(directory: &std::path::Path, scope: &Scope) -> Door {
-        let (dispatcher, _) = Dispatcher::alone(directory);
-        Door {
-            streams: Streams::start(dispatcher.clone(), "replica".to_owned(), scope),
-            dispatcher,
+    fn service(directory: &std::path::Path, scope: &Scope) -> SourceService {
+        let (rows, clock) = testing::rows(directory);
+        let metrics = ServerMetrics::new(&aro_runtime::Metrics::default());
+        SourceService {
+            streams: Streams::start(
+                rows.clone(),
+                Arc::default(),
+                metrics.clone(),
+                "replica".to_owned(),
+                scope,
+            ),
+            queue: Arc::default(),
+            rows,
+            metrics,
+            clock,
+            max_event: 512 * 1024,
             grants: Grants::new(&["both:both".to_owned()], true),
             heartbeat: Duration::from_secs(1),
             stop: scope.token().clone(),
@@ -298,26 +316,26 @@ mod tests {
     #[tokio::test]
     async fn the_certificate_of_an_agent_makes_no_bundles_unless_it_was_granted() {
         let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
-        let door = door(directory.path(), &scope);
+        let service = service(directory.path(), &scope);
         for name in ["victim", "agent", "both"] {
-            door.dispatcher.rows.create_consumer(Some(name), BTreeMap::new()).await.unwrap();
+            service.rows.create_consumer(Some(name), BTreeMap::new()).await.unwrap();
         }
         for (name, code) in [("agent", Rpc::PermissionDenied), ("both", Rpc::Ok), ("source", Rpc::Ok)] {
-            let taken = door.take(Some(&Caller::named(name)), create(name)).await;
+            let taken = service.accept(Some(&Caller::named(name)), create(name)).await;
             assert_eq!(taken.err().map_or(Rpc::Ok, |status| status.code()), code, "{name}");
         }
-        assert!(door.dispatcher.rows.find_bundle("bundle-of-agent").await.unwrap().is_none());
+        assert!(service.rows.find_bundle("bundle-of-agent").await.unwrap().is_none());
         scope.close(Duration::from_secs(5)).await.unwrap();
     }
 
     #[tokio::test]
     async fn what_no_broker_carries_is_not_taken() {
         let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
-        let door = door(directory.path(), &scope);
-        door.dispatcher.rows.create_consumer(Some("victim"), BTreeMap::new()).await.unwrap();
+        let service = service(directory.path(), &scope);
+        service.rows.create_consumer(Some("victim"), BTreeMap::new()).await.unwrap();
         let mut event = read(create("source")).unwrap();
         event.log_tracing = Some("a\0b".to_owned());
-        let taken = door.take(Some(&Caller::named("source")), aro_bundle::grpc::write(&event)).await;
+        let taken = service.accept(Some(&Caller::named("source")), aro_bundle::grpc::write(&event)).await;
         assert_eq!(taken.unwrap_err().code(), Rpc::InvalidArgument);
         scope.close(Duration::from_secs(5)).await.unwrap();
     }
@@ -325,14 +343,14 @@ mod tests {
     #[tokio::test]
     async fn a_caller_that_goes_while_it_is_brought_what_it_missed_leaves_nothing_behind() {
         let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
-        let door = door(directory.path(), &scope);
-        door.streams.loaded().await;
-        assert!(door.streams.subscribe("source").now_or_never().is_none(), "the store takes a moment");
-        assert_eq!(door.dispatcher.observer.subscribers.get(), 0);
-        let subscription = door.streams.subscribe("source").await.unwrap();
-        assert_eq!(door.dispatcher.observer.subscribers.get(), 1);
+        let service = service(directory.path(), &scope);
+        service.streams.loaded().await;
+        assert!(service.streams.subscribe("source").now_or_never().is_none(), "the store takes a moment");
+        assert_eq!(service.metrics.subscribers.get(), 0);
+        let subscription = service.streams.subscribe("source").await.unwrap();
+        assert_eq!(service.metrics.subscribers.get(), 1);
         drop(subscription);
-        assert_eq!(door.dispatcher.observer.subscribers.get(), 0);
+        assert_eq!(service.metrics.subscribers.get(), 0);
         scope.close(Duration::from_secs(5)).await.unwrap();
     }
 }

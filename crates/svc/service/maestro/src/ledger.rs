@@ -1,33 +1,37 @@
-//! The delivery ledger: how far every version of every bundle got, and when.
+//! The delivery ledger: which stage every version of every bundle has reached, and when.
 //!
-//! The times live in the rows ([`crate::rows::DeliveryRecord`]), written together with what they are about; this is how
-//! they are shown, and the metrics that raise an alarm.
+//! The times are in the rows ([`crate::rows::DeliveryRecord`]), written together with the change they belong to. This module
+//! renders them, and sets the gauges that alarms use.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{SignedDuration, Timestamp};
+use aro_base::{SharedClock, SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::dispatch::Dispatcher;
+use crate::backlog::Backlog;
+use crate::metrics::ServerMetrics;
+use crate::publish_times::PublishTimes;
 use crate::rows::{Bundle, Moment};
+use crate::spec_queue::SpecQueue;
 
-/// How far a version got.
+/// The stage of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// It is in the store.
+    /// The store has it.
     Stored,
-    /// The broker took it.
+    /// The broker acknowledged it.
     Published,
-    /// The agent has it.
+    /// The agent received it.
     Received,
     /// All of it is applied.
     Applied,
-    /// Its status came back.
+    /// Its status was received.
     Observed,
 }
 
-/// One line of the ledger.
+/// One entry of the ledger.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
     /// The bundle.
@@ -36,45 +40,45 @@ pub struct Entry {
     pub consumer: String,
     /// Its source.
     pub source: String,
-    /// The version this is about.
+    /// The version.
     pub version: i32,
-    /// The digest of what is wanted.
+    /// The digest of the spec.
     pub hash: String,
-    /// Whether it is on its way out.
+    /// Whether it is being deleted.
     pub deleting: bool,
-    /// How far it got.
+    /// The stage it has reached.
     pub stage: Stage,
     /// Whether the agent has confirmed it.
     pub delivered: bool,
-    /// For how long it has been under way, in milliseconds; until it was observed, if it was.
+    /// Milliseconds since it was stored; until it was observed, if it was.
     pub age_ms: i64,
     /// How often it was published again.
     pub republished: u32,
     /// When it was stored.
     pub stored: Moment,
-    /// When the broker took it.
+    /// When the broker acknowledged it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Moment>,
-    /// When the agent had it.
+    /// When the agent received it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Moment>,
     /// When it was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Moment>,
-    /// When its status was read off the cluster.
+    /// When its status was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Moment>,
 }
 
-/// The line of a bundle. `published` is what this replica remembers and the row does not know yet.
+/// The entry of a bundle. `published` is this replica's publish time, which the row does not have yet.
 pub fn entry(row: &Bundle, published: Option<Timestamp>, now: Timestamp) -> Entry {
     let record = &row.delivery;
     let delivered = !row.is_undelivered();
     let published = record.published.or(published.map(Moment));
-    // Of a deletion nothing is heard before its end; what was heard of the version before is another delivery.
-    let heard = record.observed_version == row.version && !row.is_deleting();
+    // A deletion has no status before its end; the status of the version before belongs to another delivery.
+    let has_status = record.observed_version == row.version && !row.is_deleting();
     let (received, applied, observed) =
-        if heard { (record.received, record.applied, record.observed) } else { (None, None, None) };
+        if has_status { (record.received, record.applied, record.observed) } else { (None, None, None) };
     let stage = if observed.is_some() {
         Stage::Observed
     } else if applied.is_some() {
@@ -107,29 +111,31 @@ pub fn entry(row: &Bundle, published: Option<Timestamp>, now: Timestamp) -> Entr
     }
 }
 
-/// How often the gauges are set.
-pub const LOOK: Duration = Duration::from_millis(500);
-
-/// Sets the gauges that alarms look at.
-pub fn look(dispatcher: &Dispatcher, alarm: Duration) {
-    let now = dispatcher.clock.now();
+/// Sets the gauges that alarms use.
+pub fn set_gauges(backlog: &Backlog, metrics: &ServerMetrics, now: Timestamp, alarm: Duration) {
     let alarm = SignedDuration::try_from(alarm).unwrap_or(SignedDuration::MAX);
-    let before = now.saturating_sub(alarm).unwrap_or(Timestamp::MIN);
-    let (late, all, oldest) = dispatcher.backlog.waiting(before);
+    let summary = backlog.summary(now.saturating_sub(alarm).unwrap_or(Timestamp::MIN));
     let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    dispatcher.observer.undelivered.set(gauge(late));
-    dispatcher.observer.unconfirmed.set(gauge(all));
-    let age = oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64());
-    dispatcher.observer.oldest.set(age.max(0.0));
+    metrics.undelivered.set(gauge(summary.late));
+    metrics.unconfirmed.set(gauge(summary.total));
+    let age = summary.oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64());
+    metrics.oldest.set(age.max(0.0));
 }
 
-impl crate::rest::Ledger for Dispatcher {
-    fn line(&self, bundle: &Bundle) -> serde_json::Value {
-        let line = entry(bundle, self.published_at(&bundle.id, bundle.version), self.clock.now());
-        serde_json::to_value(line).unwrap_or_default()
+/// The ledger as the REST API uses it.
+pub(crate) struct DeliveryLedger {
+    pub times: Arc<PublishTimes>,
+    pub queue: Arc<SpecQueue>,
+    pub clock: SharedClock,
+}
+
+impl crate::rest::Ledger for DeliveryLedger {
+    fn entry(&self, bundle: &Bundle) -> serde_json::Value {
+        let published = self.times.find(&bundle.id, bundle.version);
+        serde_json::to_value(entry(bundle, published, self.clock.now())).unwrap_or_default()
     }
 
-    fn marked(&self, bundle: Bundle) {
-        self.stored(bundle);
+    fn deletion_stored(&self, bundle: Bundle) {
+        self.queue.enqueue_stored(bundle);
     }
 }

@@ -1,4 +1,4 @@
-//! What the server needs from outside.
+//! The server's dependencies.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use aro_net::Resolve;
 use aro_runtime::{Listener, Metrics, Readiness};
 use aro_store::SharedStore;
 
-/// What the server needs from outside.
+/// The server's dependencies.
 pub struct MaestroPorts {
-    /// Where REST is served.
+    /// The listener of the REST API.
     pub rest: Listener,
-    /// Where gRPC is served.
+    /// The listener of the gRPC API.
     pub grpc: Listener,
-    /// Where rows are.
+    /// The document store of the rows.
     pub store: SharedStore,
-    /// How the broker is found.
+    /// Resolves the broker's name.
     pub resolve: Arc<dyn Resolve>,
     /// The wall clock.
     pub clock: SharedClock,
-    /// Where counters go.
+    /// The metrics registry.
     pub metrics: Metrics,
-    /// Where readiness is told.
+    /// The readiness registry.
     pub readiness: Readiness,
 }

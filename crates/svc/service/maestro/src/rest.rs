@@ -1,13 +1,12 @@
-//! The REST API: bundles are read and marked to go, consumers are made, labelled and removed. Bundles are written over gRPC
-//! only.
+//! The REST API: bundles are read and deleted, consumers are created, labelled and removed. Bundles are written over gRPC only.
 //!
-//! The flow of a request: an outer handler takes a trailing slash off the path, settles the operation id and counts; the
-//! inner router finds the handler; a handler's [`Fault`] becomes the error body.
+//! The flow of a request: an outer handler strips a trailing slash, determines the operation id and counts; the inner router
+//! finds the handler; a handler's [`Fault`] becomes the error body.
 //!
 //! Invariants:
-//! * No key beyond the published ones appears in a list, a bundle or a consumer: strict clients refuse unknown ones.
-//! * A list is streamed: memory holds a stretch of its documents, never its text.
-//! * Whether the process lives is told without asking the store.
+//! * No key beyond the published ones appears in a list, a bundle or a consumer: strict clients reject unknown ones.
+//! * A list is streamed: memory holds a slice of its documents, never the whole body.
+//! * Liveness does not depend on the store.
 
 mod bundles;
 mod catalogue;
@@ -40,21 +39,21 @@ use crate::rows::{Bundle, Rows};
 use metrics::RestMetrics;
 use operation::OperationId;
 
-/// The root of all paths that clients of Maestro know.
+/// The root of Maestro's paths.
 const ROOT: &str = "/api/maestro";
-/// The root of our own.
+/// The root of this implementation's additional paths.
 const OWN: &str = "/api/aro/maestro/v1";
 
-/// What the REST API asks of the rest of the server.
+/// The parts of the server that the REST API uses.
 pub trait Ledger: Send + Sync + 'static {
-    /// How far a bundle was delivered, as it is shown.
-    fn line(&self, bundle: &Bundle) -> Value;
+    /// The ledger entry of a bundle.
+    fn entry(&self, bundle: &Bundle) -> Value;
 
-    /// A bundle was marked as one that is to go.
-    fn marked(&self, bundle: Bundle);
+    /// The deletion of a bundle was stored and has to be published.
+    fn deletion_stored(&self, bundle: Bundle);
 }
 
-/// What handlers share.
+/// The state of the handlers.
 #[derive(Clone)]
 struct Shared {
     rows: Rows,
@@ -101,8 +100,8 @@ async fn outer(inner: Router, metrics: RestMetrics, mut request: Request) -> Res
     if let Some(Failed(fault)) = response.extensions_mut().remove() {
         response = error_response(&fault, &operation);
     } else if response.status().is_client_error() && !is_json(&response) {
-        // Said by an extractor, before any handler.
-        let fault = Fault::new(Code::BadRequest, "the path or a parameter of the request cannot be read");
+        // From an extractor, before any handler.
+        let fault = Fault::new(Code::BadRequest, "the path or a parameter of the request cannot be parsed");
         response = error_response(&fault, &operation);
     }
     let headers = response.headers_mut();
@@ -128,7 +127,7 @@ fn strip_slash(uri: &mut Uri) {
     }
 }
 
-/// A fault on its way out; the outer handler writes it, since only it knows the operation id.
+/// A fault for the outer handler, which knows the operation id.
 #[derive(Clone)]
 struct Failed(Arc<Fault>);
 
@@ -156,7 +155,7 @@ fn error_response(fault: &Fault, operation: &OperationId) -> Response {
     (fault.code.status(), Json(body)).into_response()
 }
 
-/// The key is `type` here and not `kind`, as clients know it.
+/// The key is `type` here and not `kind`, as in the original.
 async fn no_such_path(uri: Uri) -> Response {
     let body = json!({
         "type": "Error",
@@ -169,10 +168,10 @@ async fn no_such_path(uri: Uri) -> Response {
 }
 
 async fn no_such_method() -> Fault {
-    Fault::new(Code::NotImplemented, "this path does not offer that method")
+    Fault::new(Code::NotImplemented, "this path does not support that method")
 }
 
-/// An answer whose text is JSON already.
+/// A response whose body is JSON already.
 fn json_text(status: StatusCode, text: impl Into<axum::body::Body>) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], text.into()).into_response()
 }

@@ -1,43 +1,45 @@
-//! The server as a role.
+//! The server as a role: builds the parts and connects them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use aro_base::chain;
+use aro_bundle::Topics;
 use aro_control::{Pace, ReconcileMetrics, drive};
 use aro_event_service::serve as event_service;
 use aro_mqtt::{Credentials, Link, LinkOptions, LinkPorts};
 use aro_pki::IdentityPaths;
-use aro_runtime::{BuildError, Checked, Component, Fault, Phase, Role, RunError, Scope, TaskKind};
-use aro_store::Slice;
+use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope, Seldom};
 use aro_web::{ServeOptions, serve, serve_after};
 use uuid::Uuid;
 
+use crate::after_connect::AfterConnect;
+use crate::backlog::Backlog;
 use crate::config::{MaestroConfig, SubscriptionType};
-use crate::dispatch::Dispatcher;
-use crate::grpc::Door;
-use crate::grpc::access::{Grants, Mutual};
-use crate::hear::Ears;
-use crate::observe::Observer;
+use crate::encoder::AgentEncoder;
+use crate::grpc::SourceService;
+use crate::grpc::access::{Grants, MutualTls};
+use crate::ledger::DeliveryLedger;
+use crate::metrics::ServerMetrics;
+use crate::orphans::OrphanDeleter;
 use crate::ports::MaestroPorts;
+use crate::publish_times::PublishTimes;
+use crate::publisher::Publisher;
+use crate::rest;
+use crate::resync::{SpecResponder, StatusRequester};
+use crate::retry::Retrier;
 use crate::rows::Rows;
+use crate::spec_publisher::SpecPublisher;
+use crate::spec_queue::SpecQueue;
+use crate::status_receiver::{LOG_INTERVAL, StatusReceiver};
+use crate::status_writer::StatusWriter;
 use crate::streams::Streams;
-use crate::{ledger, rest, resync};
 
-/// The group that shares statuses among replicas.
+/// The MQTT share group of the replicas.
 const GROUP: &str = "statussubscribers";
-/// Largest message on the gRPC door.
+/// The largest gRPC message.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// Publishes under way at once.
+/// Publishes in flight at once.
 const PUBLISHES: usize = 256;
-/// Consumers asked for statuses after a connect.
-const MOST_CONSUMERS: usize = 100_000;
-/// The pauses between tries to ask all agents for statuses.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often attempts that are due are looked for.
-const RETRY: Duration = Duration::from_millis(250);
 
 /// The Maestro server.
 pub struct MaestroServer {
@@ -45,7 +47,8 @@ pub struct MaestroServer {
     ports: MaestroPorts,
     ready: Component,
     replica: String,
-    dispatcher: Arc<Dispatcher>,
+    topics: Topics,
+    rows: Rows,
 }
 
 impl Role for MaestroServer {
@@ -58,103 +61,127 @@ impl Role for MaestroServer {
             config.client_id.clone().unwrap_or_else(|| format!("maestro-{}", Uuid::new_v4().simple()));
         let topics = config.topics().map_err(BuildError::new)?;
         let rows = Rows::new(ports.store.clone(), ports.clock.clone(), &config.source_id);
-        let dispatcher = Dispatcher::new(
-            rows,
-            topics,
-            config.source_id.clone(),
-            usize::try_from(config.max_event.get()).unwrap_or(usize::MAX),
-            ports.clock.clone(),
-            Observer::new(&ports.metrics),
-        );
         let ready = ports.readiness.component(Self::NAME);
-        Ok(Self { config, ports, ready, replica, dispatcher: Arc::new(dispatcher) })
+        Ok(Self { config, ports, ready, replica, topics, rows })
     }
 
     async fn run(self, scope: Scope) -> Result<(), RunError> {
-        let Self { config, ports, ready, replica, dispatcher } = self;
+        let Self { config, ports, ready, replica, topics, rows } = self;
         let half = |half| RunError::caused("find the certificates", half);
         let (grpc, broker) = (config.grpc_tls().map_err(half)?, config.broker_tls().map_err(half)?);
-        let store = dispatcher.rows.store();
-        store.ping().await.map_err(|error| RunError::caused("reach the document store", error))?;
-        make_consumers(&dispatcher, &config.consumers).await?;
+        let max_event = usize::try_from(config.max_event.get()).unwrap_or(usize::MAX);
+        let clock = ports.clock.clone();
+        rows.store().ping().await.map_err(|error| RunError::caused("reach the document store", error))?;
+        create_consumers(&rows, &config.consumers).await?;
+
+        let metrics = ServerMetrics::new(&ports.metrics);
+        let (backlog, queue) = (Arc::new(Backlog::default()), Arc::new(SpecQueue::default()));
+        let times = Arc::new(PublishTimes::default());
+        let encoder = AgentEncoder::new(&config.source_id, clock.clone());
+        let publisher = Arc::new(Publisher::new(topics.clone(), metrics.clone()));
+        let log_limiter = Arc::new(Seldom::every(LOG_INTERVAL));
 
         let workers = scope.child(Phase::Reconcilers, "workers");
-        let streams = Streams::start(dispatcher.clone(), replica.clone(), &workers);
+        let streams =
+            Streams::start(rows.clone(), backlog.clone(), metrics.clone(), replica.clone(), &workers);
         streams.loaded().await;
 
-        let (ears, asked) = Ears::start(dispatcher.clone(), &workers);
-        let connected = ears.connected.clone();
-        let group = (config.subscription_type == SubscriptionType::Shared).then_some(GROUP);
-        let link_ports = LinkPorts {
-            resolve: ports.resolve.clone(),
-            clock: ports.clock.clone(),
-            metrics: ports.metrics.clone(),
+        let orphans = Arc::new(OrphanDeleter {
+            rows: rows.clone(),
+            publisher: publisher.clone(),
+            encoder: encoder.clone(),
+            log_limiter: log_limiter.clone(),
+        });
+        let writer = StatusWriter {
+            rows: rows.clone(),
+            times: times.clone(),
+            queue: queue.clone(),
+            orphans: orphans.clone(),
+            clock: clock.clone(),
+            metrics: metrics.clone(),
+            log_limiter: log_limiter.clone(),
         };
-        let subscriptions = vec![dispatcher.topics.from_agents(group)];
-        let link =
-            Link::start(link_options(&config, broker, &replica), subscriptions, ears, link_ports, &scope);
-        // Set once, here.
-        let _ = dispatcher.link.set(link);
-        let pace = Pace { tasks: 1, passes: PUBLISHES, ..Pace::default() };
-        drive(
-            dispatcher.clone(),
-            dispatcher.queue.clone(),
-            pace,
-            ReconcileMetrics::new(&ports.metrics),
-            &workers,
+        let (receiver, resync_requests) =
+            StatusReceiver::start(topics.clone(), metrics.clone(), Arc::new(writer), log_limiter, &workers);
+        let connected = StatusReceiver::connected(&receiver);
+        let group = (config.subscription_type == SubscriptionType::Shared).then_some(GROUP);
+        let link = Link::start(
+            link_options(&config, broker, &replica),
+            vec![topics.from_agents(group)],
+            receiver,
+            LinkPorts {
+                resolve: ports.resolve.clone(),
+                clock: clock.clone(),
+                metrics: ports.metrics.clone(),
+            },
+            &scope,
         );
-        resync::start(dispatcher.clone(), asked, &workers);
+        publisher.attach(link);
 
-        let own = dispatcher.clone();
-        workers.spawn(TaskKind::Helper, "after-connect", async move {
-            loop {
-                connected.notified().await;
-                own.again();
-                let mut pause = FIRST_PAUSE;
-                while let Err(error) = ask_everybody(&own).await {
-                    tracing::warn!(error = %chain(&error), "agents were not all asked for statuses; trying again");
-                    tokio::select! {
-                        // The next connect begins anew.
-                        () = connected.notified() => {
-                            own.again();
-                            pause = FIRST_PAUSE;
-                        }
-                        () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                    }
-                }
-            }
-            #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
-            Ok::<(), Fault>(())
+        let specs = SpecPublisher {
+            rows: rows.clone(),
+            queue: queue.clone(),
+            publisher: publisher.clone(),
+            encoder: encoder.clone(),
+            times: times.clone(),
+            clock: clock.clone(),
+        };
+        let pace = Pace { tasks: 1, passes: PUBLISHES, ..Pace::default() };
+        drive(Arc::new(specs), queue.ids(), pace, ReconcileMetrics::new(&ports.metrics), &workers);
+        let statuses = Arc::new(StatusRequester {
+            rows: rows.clone(),
+            publisher: publisher.clone(),
+            encoder: encoder.clone(),
+            max_event,
         });
-        let (own, alarm) = (dispatcher.clone(), config.undelivered_alarm.get());
-        workers.spawn(TaskKind::Helper, "retries", async move {
-            loop {
-                tokio::time::sleep(RETRY).await;
-                ledger::look(&own, alarm);
-                if own.link.get().is_some_and(Link::is_connected) {
-                    own.retry_due().await;
-                }
-            }
-            #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
-            Ok::<(), Fault>(())
-        });
+        let responder = SpecResponder {
+            rows: rows.clone(),
+            publisher: publisher.clone(),
+            encoder,
+            orphans,
+            statuses: statuses.clone(),
+            metrics: metrics.clone(),
+        };
+        responder.start(resync_requests, &workers);
+        let after_connect = AfterConnect {
+            rows: rows.clone(),
+            backlog: backlog.clone(),
+            queue: queue.clone(),
+            statuses,
+            connected,
+        };
+        after_connect.start(&workers);
+        let retrier = Retrier {
+            rows: rows.clone(),
+            backlog,
+            queue: queue.clone(),
+            publisher,
+            clock: clock.clone(),
+            metrics: metrics.clone(),
+            alarm: config.undelivered_alarm.get(),
+        };
+        retrier.start(&workers);
 
-        let api = rest::router(dispatcher.rows.clone(), dispatcher.clone(), &ports.metrics);
+        let ledger = DeliveryLedger { times, queue: queue.clone(), clock: clock.clone() };
+        let api = rest::router(rows.clone(), Arc::new(ledger), &ports.metrics);
         let router = rest::health(ports.store.clone()).merge(api);
         serve(ports.rest, router, &scope, ServeOptions::named("maestro-rest"));
-        let door = Door {
-            dispatcher: dispatcher.clone(),
+        let sources = SourceService {
+            rows,
+            queue,
             streams,
+            metrics,
+            clock: clock.clone(),
+            max_event,
             grants: Grants::new(&config.grpc_sources, grpc.is_some()),
             heartbeat: config.heartbeat.get(),
             stop: scope.token().clone(),
         };
-        let service = event_service(Arc::new(door), MAX_MESSAGE);
+        let service = event_service(Arc::new(sources), MAX_MESSAGE);
         let options = ServeOptions::named("maestro-grpc");
         match grpc {
             Some(paths) => {
-                let mutual = Mutual::new(paths, ports.clock.clone(), service, &scope)?;
-                serve_after(ports.grpc, mutual, &scope, options);
+                serve_after(ports.grpc, MutualTls::new(paths, clock, service, &scope)?, &scope, options);
             }
             None => {
                 serve(ports.grpc, service, &scope, options);
@@ -168,7 +195,7 @@ impl Role for MaestroServer {
 
 fn link_options(config: &MaestroConfig, files: Option<IdentityPaths>, replica: &str) -> LinkOptions {
     LinkOptions {
-        // Brokers without TLS go by the name.
+        // A broker without TLS authorizes by user name.
         username: files.is_none().then(|| config.source_id.clone()),
         credentials: files.map(Credentials::Files),
         server_name: config.broker_server_name.clone(),
@@ -177,26 +204,19 @@ fn link_options(config: &MaestroConfig, files: Option<IdentityPaths>, replica: &
     }
 }
 
-/// Makes the consumers that the configuration names.
-async fn make_consumers(dispatcher: &Dispatcher, names: &[String]) -> Result<(), RunError> {
-    let failed = |error| RunError::caused("make the configured consumers", error);
+/// Creates the configured consumers.
+async fn create_consumers(rows: &Rows, names: &[String]) -> Result<(), RunError> {
+    let failed = |error| RunError::caused("create the configured consumers", error);
     for name in names {
-        if dispatcher.rows.consumer_by_name(name).await.map_err(failed)?.is_some() {
+        if rows.consumer_by_name(name).await.map_err(failed)?.is_some() {
             continue;
         }
-        match dispatcher.rows.create_consumer(Some(name), BTreeMap::new()).await {
-            Ok(_) => tracing::info!(consumer = name, "a consumer was made"),
-            // Another replica was faster.
+        match rows.create_consumer(Some(name), BTreeMap::new()).await {
+            Ok(_) => tracing::info!(consumer = name, "consumer created"),
+            // Another replica created it.
             Err(fault) if fault.code == crate::fault::Code::Conflict => {}
             Err(fault) => return Err(failed(fault)),
         }
     }
     Ok(())
-}
-
-async fn ask_everybody(dispatcher: &Dispatcher) -> Result<(), Fault> {
-    let all = dispatcher.rows.list_consumers(None, Slice { size: MOST_CONSUMERS, ..Slice::default() }).await;
-    let all = all.map_err(|error| Fault::caused("list consumers", error))?;
-    let names: Vec<String> = all.into_iter().map(|row| row.value.name).collect();
-    resync::ask_all(dispatcher, &names).await
 }

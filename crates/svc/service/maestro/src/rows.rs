@@ -3,17 +3,17 @@
 //! * A bundle is one document in a partition of its own, since PostgreSQL orders writes per partition. Its resource id is
 //!   `/consumers/<consumer>/bundles/<id>`, so the bundles of one consumer are a prefix.
 //! * A consumer is one document of the partition `consumers`, under its name; its resource id is `/consumers/<uuid>`.
-//! * A farewell lies beside where a bundle was, for an hour: everybody who follows the container's feed can tell sources
-//!   of the end, and a new bundle of the same id knows which statuses speak of the former one.
+//! * A tombstone replaces a removed bundle for an hour: followers of the container's feed deliver the final status to
+//!   sources, and a new bundle of the same id knows which statuses belong to the former one.
 //!
-//! What it is not: it publishes nothing and follows nothing. `deliveries` says what is due.
+//! What it is not: it publishes nothing and follows no feed. `deliveries` finds what is due.
 //!
 //! Invariants:
-//! * Every write names the etag it read, and no loop goes on for ever.
-//! * The version of a bundle grows by one with every change of what is wanted, and with nothing else.
-//! * A bundle that is to go stays so until its consumer says that everything is gone, or somebody abandons the consumer.
-//! * There is no bundle of a consumer that is not there: who creates one looks at the consumer before and after, who
-//!   removes a consumer marks it before it counts.
+//! * Every write carries the etag it read, and every retry loop is bounded.
+//! * The version of a bundle grows by one with every change of its spec, and with nothing else.
+//! * A bundle being deleted stays until its agent reports that everything is deleted, or an operator abandons the consumer.
+//! * No bundle refers to a missing consumer: a create reads the consumer before and after its write, and a removal of a
+//!   consumer marks it before it counts its bundles.
 
 mod bundle;
 mod bundles;
@@ -24,9 +24,9 @@ mod deliveries;
 mod moment;
 mod of_source;
 
-pub use bundle::{Bundle, DeliveryRecord, Farewell, LONGEST_PAUSE};
+pub use bundle::{Bundle, DeliveryRecord, LONGEST_PAUSE, Tombstone};
 pub use bundles::{Deletion, Update};
-pub use consumer::{Consumer, Standing, check_name};
+pub use consumer::{Consumer, OrphanDeletion, check_name};
 pub use decide::Outcome;
 pub use moment::Moment;
 
@@ -43,50 +43,50 @@ use serde::de::DeserializeOwned;
 
 use crate::fault::{Code, Fault};
 
-/// Where all of Maestro's documents are.
+/// The container of all Maestro documents.
 pub const CONTAINER: Container = Container::new("maestro");
 
 /// The resource type of bundles.
 pub const BUNDLE: &str = "bundle";
-/// The resource type of farewells.
-pub const FAREWELL: &str = "farewell";
+/// The resource type of tombstones.
+pub const TOMBSTONE: &str = "farewell";
 /// The resource type of consumers.
 pub const CONSUMER: &str = "consumer";
 
-/// How often a write is tried when others change the document all the time.
+/// Attempts at a write that conflicts with others.
 const ATTEMPTS: u32 = 12;
 
-/// How long a farewell is kept.
-const FAREWELL_KEPT: Duration = Duration::from_hours(1);
+/// How long a tombstone is kept.
+const TOMBSTONE_TTL: Duration = Duration::from_hours(1);
 
-/// A value as it is stored, with what the next write of it has to name.
+/// A stored value and its etag.
 #[derive(Debug, Clone)]
 pub struct Row<T> {
     /// The value.
     pub value: T,
     /// The document's etag.
     pub etag: aro_base::ETag,
-    /// Grows with every write, also over removal and creation anew.
+    /// Grows with every write, across removal and creation too.
     pub revision: u64,
 }
 
-/// One of the documents of the container, as followers of its feed see it.
+/// A document of the container, as followers of its feed get it.
 #[derive(Debug)]
-pub enum Kept {
+pub enum FeedRow {
     /// A bundle.
     Bundle(Box<Row<Bundle>>),
-    /// What is left of one.
-    Farewell(Box<Farewell>),
+    /// The tombstone of a bundle.
+    Tombstone(Box<Tombstone>),
     /// A consumer.
     Consumer(Row<Consumer>),
 }
 
-impl Kept {
-    /// Reads a document; `None` if it is of a type this release does not know.
+impl FeedRow {
+    /// Decodes a document; `None` if this release does not know its type.
     pub fn read(document: &Document) -> Result<Option<Self>, Fault> {
         Ok(match document.resource_type.as_str() {
             BUNDLE => Some(Self::Bundle(Box::new(row(document)?))),
-            FAREWELL => Some(Self::Farewell(Box::new(row(document)?.value))),
+            TOMBSTONE => Some(Self::Tombstone(Box::new(row(document)?.value))),
             CONSUMER => Some(Self::Consumer(row(document)?)),
             _ => None,
         })
@@ -98,7 +98,7 @@ impl Kept {
 pub struct Rows {
     store: SharedStore,
     clock: SharedClock,
-    /// What statuses must name as the source that they answer.
+    /// The original source that statuses must name.
     server: Arc<str>,
 }
 
@@ -108,7 +108,7 @@ impl Rows {
         Self { store, clock, server: server.into() }
     }
 
-    /// The store underneath, for its feed.
+    /// The store, for its feed.
     pub fn store(&self) -> &SharedStore {
         &self.store
     }
@@ -130,18 +130,18 @@ impl Rows {
         page: Page,
     ) -> Result<(Vec<Row<T>>, Option<PageToken>), Fault> {
         let paged = self.store.query(query, page).await.map_err(store_fault)?;
-        // One that cannot be read must not hide all the others.
+        // One document that cannot be decoded must not hide the others.
         let readable = |document: &Document| {
             let read = row(document);
             read.inspect_err(
-                |error| tracing::error!(document = %document.key, error = %chain(error), "a row is left out"),
+                |error| tracing::error!(document = %document.key, error = %chain(error), "row cannot be decoded; skipped"),
             )
             .ok()
         };
         Ok((paged.items.iter().filter_map(readable).collect(), paged.next))
     }
 
-    /// Writes a batch; `false` means that somebody was faster.
+    /// Writes a batch; `false` on a conflict.
     async fn write(&self, batch: Batch) -> Result<bool, Fault> {
         match self.store.write(batch).await {
             Ok(_) => Ok(true),
@@ -168,8 +168,8 @@ fn bundle_key(id: &str) -> DocKey {
     DocKey { container: CONTAINER, partition: PartitionKey::new(id), id: DocId::new(id) }
 }
 
-/// Differs from every bundle's that shares the partition.
-fn farewell_key(id: &str) -> DocKey {
+/// Differs from the key of the bundle in the same partition.
+fn tombstone_key(id: &str) -> DocKey {
     DocKey { id: DocId::new(&format!("{id}:farewell")), ..bundle_key(id) }
 }
 
@@ -188,7 +188,7 @@ fn document<T: Serialize>(
     resource_id: String,
     value: &T,
 ) -> Result<NewDocument, Fault> {
-    let body = Raw::of(value).map_err(|error| Fault::caused("a row cannot be written", error))?;
+    let body = Raw::of(value).map_err(|error| Fault::caused("encode a row", error))?;
     Ok(NewDocument { id: DocId::new(id), resource_type: kind.to_owned(), resource_id, ttl: None, body })
 }
 
@@ -197,16 +197,16 @@ fn row<T: DeserializeOwned>(document: &Document) -> Result<Row<T>, Fault> {
     Ok(Row { value, etag: document.etag.clone(), revision: document.version })
 }
 
-/// What the store says, in words for clients.
+/// A store error as clients see it.
 fn store_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Batch(error) => Fault::new(Code::Validation, error.to_string()),
         error @ StoreError::BadToken => Fault::new(Code::BadRequest, error.to_string()),
-        error => Fault::caused("the store did not do what was asked", error),
+        error => Fault::caused("the store failed", error),
     }
 }
 
-/// Said when a document changes faster than we can write it.
+/// Other writers change the document faster than it can be written.
 fn contended(id: &str) -> Fault {
     Fault::new(Code::Conflict, format!("the resource changes all the time, try again, id: {id}"))
 }

@@ -1,8 +1,7 @@
-//! What clients search for and sort by, as conditions and orders on documents.
+//! Searches and orders of clients, as conditions and orders on documents.
 //!
-//! There are two grammars, and the text decides which one reads it: with `->>` or `@>` it is the one that looks into
-//! JSON (`jsonb`), otherwise the older one (`tsl`). Both only ever name columns of a list, and their values are values:
-//! nothing of a search becomes part of a statement.
+//! There are two grammars, chosen by the text: with `->>` or `@>` the one that reaches into JSON (`jsonb`), otherwise the older
+//! one (`tsl`). Both name only columns of a list, and values stay values: no part of a search becomes part of a statement.
 
 mod columns;
 mod jsonb;
@@ -16,7 +15,7 @@ pub use order::order;
 
 use crate::fault::{Code, Fault};
 
-/// Reads a search; `None` for an empty one.
+/// Parses a search; `None` for an empty one.
 pub fn condition(table: Table, text: &str) -> Result<Option<Condition>, Fault> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -34,7 +33,7 @@ pub fn condition(table: Table, text: &str) -> Result<Option<Condition>, Fault> {
     })
 }
 
-/// The one consumer that everything found must be of, if the search says so.
+/// The one consumer that a search is restricted to, if it is.
 pub fn only_consumer(condition: &Condition) -> Option<&str> {
     fn of(expr: &Expr) -> Option<&str> {
         match expr {
@@ -48,10 +47,10 @@ pub fn only_consumer(condition: &Condition) -> Option<&str> {
     of(condition.expr())
 }
 
-/// How deep parentheses may go.
+/// The depth of parentheses.
 const MAX_NESTING: usize = 16;
 
-/// Parts joined by "or", each of which is joined by "and": flat, so that a long search is not a deep one.
+/// A disjunction of conjunctions: flat, so that a long search is not a deep one.
 fn joined(mut any: Vec<Vec<Expr>>) -> Expr {
     let all = |mut parts: Vec<Expr>| match parts.len() {
         1 => parts.remove(0),
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!(only("not consumer_name='a'"), None);
     }
 
-    /// The members of the root that an expression looks at.
+    /// The top-level members that an expression uses.
     fn columns_of(expr: &Expr, found: &mut Vec<String>) {
         let mut add = |path: &Path| found.push(path.names()[0].clone());
         match expr {

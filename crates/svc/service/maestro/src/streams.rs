@@ -1,17 +1,17 @@
-//! What sources are told: statuses, as the store's feed brings them.
+//! Subscriptions of sources: statuses, as the store's change feed brings them.
 //!
-//! Every replica follows the feed and tells its own subscribers, so it does not matter which replica stored a status. A
-//! subscriber that is slow is sent the newest status of each bundle; one that is far behind, by number or by bytes, is let
-//! go, and finds what it missed when it subscribes again: for every source the place in the feed up to which it was told
-//! is kept ([`positions`]), and a new subscription begins there, reading at its own pace ([`sweep`]).
+//! Every replica follows the feed and delivers to its own subscribers, so it does not matter which replica stored a status. A
+//! slow subscriber gets the newest status of each bundle. One that is far behind, by number or by bytes, is disconnected and
+//! gets what it missed when it subscribes again: the feed position up to which a source was served is stored
+//! ([`positions`]), and a new subscription starts there, reading at its own pace ([`replay`]).
 //!
-//! The same walk over the feed keeps the [`crate::backlog::Backlog`].
+//! The same reader of the feed maintains the [`crate::backlog::Backlog`].
 
 mod pending;
 mod positions;
-mod questions;
+mod replay;
+mod resync_request;
 mod stream;
-mod sweep;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,70 +24,87 @@ use aro_store::{Change, Follower, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::backlog::Unconfirmed;
-use crate::dispatch::Dispatcher;
-use crate::rows::{BUNDLE, Bundle, CONSUMER, CONTAINER, Farewell, Kept, Standing};
-use crate::speech;
+use crate::backlog::{Backlog, Unconfirmed};
+use crate::encoder;
+use crate::metrics::ServerMetrics;
+use crate::rows::{BUNDLE, Bundle, CONSUMER, CONTAINER, FeedRow, OrphanDeletion, Rows, Tombstone};
 
-use pending::Bounds;
-use positions::{Head, Places};
+use pending::Limits;
+use positions::{Head, Positions};
 pub use stream::{Subscriber, Subscription};
 
-/// Bundles of which is remembered what was told last.
-const REMEMBERED: usize = 200_000;
-/// Subscriptions one source may have here: each of them may keep memory.
-const MOST_OF_ONE: usize = 64;
-/// What may wait for one subscriber. One that is further behind is let go, and is brought what it missed, at its own pace,
-/// when it comes back.
-const MOST: Bounds = Bounds { bundles: 20_000, bytes: 32 * 1024 * 1024 };
-/// A page of the feed.
+/// Bundles whose last delivered sequence id is kept.
+const MAX_SEQUENCES: usize = 200_000;
+/// Subscriptions of one source per replica, since each may use memory.
+const MAX_PER_SOURCE: usize = 64;
+/// What waits for one subscriber. One that is further behind is disconnected, and replays what it missed when it subscribes
+/// again.
+const LIMITS: Limits = Limits { bundles: 20_000, bytes: 32 * 1024 * 1024 };
+/// Changes per page of the feed.
 const PAGE: usize = 500;
-/// How long to wait when the feed cannot be read.
+/// The pause after a failed read of the feed.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Everybody who listens on this replica.
+/// The subscriptions of this replica.
 pub struct Streams {
-    pub(crate) dispatcher: Arc<Dispatcher>,
+    rows: Rows,
+    backlog: Arc<Backlog>,
+    metrics: ServerMetrics,
     pub(crate) replica: String,
-    listeners: Mutex<HashMap<String, Vec<Arc<Subscriber>>>>,
-    /// The sequence id that was told last, by bundle: a change that is none of the status is not told.
-    told: Mutex<hashlink::LruCache<String, String>>,
-    /// The place in the feed; nothing until everything there is has been seen once.
-    at: watch::Sender<Option<Head>>,
-    places: Places,
-    /// Consumers of which the store is not believed.
-    disputed: Mutex<HashSet<String>>,
-    /// What may wait for one subscriber.
-    most: Bounds,
+    subscribers: Mutex<HashMap<String, Vec<Arc<Subscriber>>>>,
+    /// The last delivered sequence id by bundle: a change that is not one of the status is not delivered.
+    delivered: Mutex<hashlink::LruCache<String, String>>,
+    /// The position in the feed; `None` until the initial read is complete.
+    head: watch::Sender<Option<Head>>,
+    positions: Positions,
+    /// Consumers for which orphan deletion is blocked.
+    blocked: Mutex<HashSet<String>>,
+    /// What waits for one subscriber.
+    limits: Limits,
 }
 
-/// Why somebody cannot listen.
+/// Why a source cannot subscribe.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSubscribed {
-    /// It would be one too many.
-    #[error("the source has {MOST_OF_ONE} subscriptions here already")]
+    /// The source has too many subscriptions.
+    #[error("the source has {MAX_PER_SOURCE} subscriptions here already")]
     TooMany,
-    /// What was missed cannot be found.
+    /// The missed statuses cannot be determined.
     #[error(transparent)]
-    Unread(#[from] crate::Fault),
+    Failed(#[from] crate::Fault),
 }
 
 impl Streams {
-    /// Begins to follow the feed.
-    pub fn start(dispatcher: Arc<Dispatcher>, replica: String, scope: &Scope) -> Arc<Self> {
-        Self::bounded(dispatcher, replica, MOST, scope)
+    /// Starts following the feed.
+    pub fn start(
+        rows: Rows,
+        backlog: Arc<Backlog>,
+        metrics: ServerMetrics,
+        replica: String,
+        scope: &Scope,
+    ) -> Arc<Self> {
+        Self::with_limits(rows, backlog, metrics, replica, LIMITS, scope)
     }
 
-    fn bounded(dispatcher: Arc<Dispatcher>, replica: String, most: Bounds, scope: &Scope) -> Arc<Self> {
+    fn with_limits(
+        rows: Rows,
+        backlog: Arc<Backlog>,
+        metrics: ServerMetrics,
+        replica: String,
+        limits: Limits,
+        scope: &Scope,
+    ) -> Arc<Self> {
         let streams = Arc::new(Self {
-            dispatcher,
+            rows,
+            backlog,
+            metrics,
             replica,
-            listeners: Mutex::default(),
-            told: Mutex::new(hashlink::LruCache::new(REMEMBERED)),
-            at: watch::Sender::new(None),
-            places: Places::default(),
-            disputed: Mutex::default(),
-            most,
+            subscribers: Mutex::default(),
+            delivered: Mutex::new(hashlink::LruCache::new(MAX_SEQUENCES)),
+            head: watch::Sender::new(None),
+            positions: Positions::default(),
+            blocked: Mutex::default(),
+            limits,
         });
         let (own, inside) = (streams.clone(), scope.clone());
         scope.spawn(TaskKind::Worker, "feed", async move {
@@ -99,24 +116,24 @@ impl Streams {
         });
         let own = streams.clone();
         scope.spawn(TaskKind::Helper, "positions", async move {
-            own.keep_positions().await;
+            own.maintain_positions().await;
             Ok::<_, Fault>(())
         });
         streams
     }
 
-    /// Returns when everything that was there at the start has been seen.
+    /// Returns when the initial read of the feed is complete.
     pub async fn loaded(&self) {
-        let _ = self.at.subscribe().wait_for(Option::is_some).await;
+        let _ = self.head.subscribe().wait_for(Option::is_some).await;
     }
 
     async fn follow(&self) {
-        let store = self.dispatcher.rows.store();
+        let store = self.rows.store();
         let mut follower = Follower::new(store.clone(), CONTAINER, None).with_limit(PAGE);
-        let mut well = true;
+        let mut healthy = true;
         loop {
-            // The first walk ends where a page says that nothing more is ready; an empty container ends it at once.
-            let loaded = self.at.borrow().is_some();
+            // The initial read ends with a page that has no successor; for an empty container that is the first.
+            let loaded = self.head.borrow().is_some();
             let page = match loaded {
                 true => follower.next().await,
                 false => store.changes(CONTAINER, follower.cursor(), PAGE).await,
@@ -124,7 +141,7 @@ impl Streams {
             match page {
                 Ok(page) => {
                     for change in &page.changes {
-                        self.see(change);
+                        self.apply_change(change);
                     }
                     if !loaded {
                         follower =
@@ -133,20 +150,20 @@ impl Streams {
                             continue;
                         }
                     }
-                    let reached = self.dispatcher.clock.now();
-                    self.at.send_replace(Some(Head { cursor: page.next, reached }));
-                    well = true;
+                    let reached = self.rows.clock().now();
+                    self.head.send_replace(Some(Head { cursor: page.next, reached }));
+                    healthy = true;
                 }
                 Err(StoreError::CursorExpired) => {
-                    tracing::warn!("the feed was not read for too long; reading everything again");
-                    // What went meanwhile is told by nobody any more.
-                    self.dispatcher.backlog.clear();
-                    self.disputed.lock().clear();
+                    tracing::warn!("feed cursor expired; reading all rows again");
+                    // Deletions in the missed part of the feed are not delivered any more.
+                    self.backlog.clear();
+                    self.blocked.lock().clear();
                     follower = Follower::new(store.clone(), CONTAINER, None).with_limit(PAGE);
                 }
                 Err(error) => {
-                    if std::mem::take(&mut well) {
-                        tracing::warn!(error = %chain(&error), "the feed cannot be read; trying again");
+                    if std::mem::take(&mut healthy) {
+                        tracing::warn!(error = %chain(&error), "feed not read; retrying");
                     }
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -154,130 +171,123 @@ impl Streams {
         }
     }
 
-    fn see(&self, change: &Change) {
+    fn apply_change(&self, change: &Change) {
         match change {
-            Change::Upsert(document) => match Kept::read(document) {
-                Ok(Some(Kept::Bundle(row))) => {
-                    self.dispatcher.backlog.see(&row.value.id, unconfirmed(&row.value));
-                    self.tell_status(&row.value);
+            Change::Upsert(document) => match FeedRow::read(document) {
+                Ok(Some(FeedRow::Bundle(row))) => {
+                    self.backlog.update(&row.value.id, Unconfirmed::of(&row.value));
+                    self.deliver_status(&row.value);
                 }
-                Ok(Some(Kept::Farewell(gone))) => self.tell_farewell(&gone),
-                Ok(Some(Kept::Consumer(row))) => self.see_standing(&row.value.name, row.value.standing),
-                Ok(None) => self.see_question(document),
+                Ok(Some(FeedRow::Tombstone(tombstone))) => self.deliver_final_status(&tombstone),
+                Ok(Some(FeedRow::Consumer(row))) => {
+                    self.count_blocked(&row.value.name, row.value.orphan_deletion);
+                }
+                Ok(None) => self.start_resync(document),
                 Err(error) => {
-                    tracing::error!(document = %document.key, error = %chain(&error), "a row cannot be read");
+                    tracing::error!(document = %document.key, error = %chain(&error), "row cannot be decoded");
                 }
             },
             Change::Delete { key, resource_type, .. } if resource_type == BUNDLE => {
-                self.dispatcher.backlog.see(key.id.as_str(), None);
+                self.backlog.update(key.id.as_str(), None);
             }
             Change::Delete { key, resource_type, .. } if resource_type == CONSUMER => {
-                self.see_standing(key.id.as_str(), Standing::Believed);
+                self.count_blocked(key.id.as_str(), OrphanDeletion::Allowed);
             }
             Change::Delete { .. } => {}
         }
     }
 
-    /// Counts consumers of which the store is not believed, for somebody to look.
-    fn see_standing(&self, consumer: &str, standing: Standing) {
-        let mut disputed = self.disputed.lock();
-        if standing == Standing::Disputed {
-            disputed.insert(consumer.to_owned());
+    /// Counts the consumers for which orphan deletion is blocked.
+    fn count_blocked(&self, consumer: &str, orphan_deletion: OrphanDeletion) {
+        let mut blocked = self.blocked.lock();
+        if orphan_deletion == OrphanDeletion::Blocked {
+            blocked.insert(consumer.to_owned());
         } else {
-            disputed.remove(consumer);
+            blocked.remove(consumer);
         }
-        self.dispatcher.observer.disputed.set(disputed.len() as i64);
+        self.metrics.disputed.set(blocked.len() as i64);
     }
 
-    /// Whether something is new to subscribers; remembers it.
-    fn is_news(&self, id: &str, sequence: Option<&str>) -> bool {
-        let mut told = self.told.lock();
+    /// Whether a sequence id differs from the last delivered one; records it.
+    fn record_new(&self, id: &str, sequence: Option<&str>) -> bool {
+        let mut delivered = self.delivered.lock();
         let sequence = sequence.unwrap_or_default();
-        if told.get(id).is_some_and(|last| last == sequence) {
+        if delivered.get(id).is_some_and(|last| last == sequence) {
             return false;
         }
-        told.insert(id.to_owned(), sequence.to_owned());
+        delivered.insert(id.to_owned(), sequence.to_owned());
         true
     }
 
-    fn tell_status(&self, row: &Bundle) {
-        if row.status.is_none() || !self.is_news(&row.id, row.delivery.sequence.as_deref()) {
+    fn deliver_status(&self, row: &Bundle) {
+        if row.status.is_none() || !self.record_new(&row.id, row.delivery.sequence.as_deref()) {
             return;
         }
-        self.tell(&row.source, &row.id, || speech::to_source(row).ok().flatten());
+        self.deliver(&row.source, &row.id, || encoder::status_event(row).ok().flatten());
     }
 
-    fn tell_farewell(&self, gone: &Farewell) {
-        if self.is_news(&gone.id, gone.sequence.as_deref()) {
-            self.tell(&gone.source, &gone.id, || speech::farewell(gone).ok());
+    fn deliver_final_status(&self, tombstone: &Tombstone) {
+        if self.record_new(&tombstone.id, tombstone.sequence.as_deref()) {
+            let event = || encoder::final_status_event(tombstone).ok();
+            self.deliver(&tombstone.source, &tombstone.id, event);
         }
     }
 
-    /// Tells everybody who listens to a source. The event is made once, and only if somebody does.
-    fn tell(&self, source: &str, id: &str, event: impl FnOnce() -> Option<Event>) {
-        let listeners = self.listening(source);
-        if listeners.is_empty() {
+    /// Delivers an event to all subscribers of a source. It is encoded once, and only if there are any.
+    fn deliver(&self, source: &str, id: &str, event: impl FnOnce() -> Option<Event>) {
+        let subscribers = self.subscribers_of(source);
+        if subscribers.is_empty() {
             return;
         }
         let Some(event) = event().map(Arc::new) else { return };
-        for listener in listeners {
-            listener.tell(id, event.clone());
+        for subscriber in subscribers {
+            subscriber.enqueue(id, event.clone());
         }
     }
 
-    /// Nobody listens while everything is being read for the first time.
-    fn listening(&self, source: &str) -> Vec<Arc<Subscriber>> {
-        if self.at.borrow().is_none() {
+    /// The subscribers of a source; none during the initial read.
+    fn subscribers_of(&self, source: &str) -> Vec<Arc<Subscriber>> {
+        if self.head.borrow().is_none() {
             return Vec::new();
         }
-        self.listeners.lock().get(source).cloned().unwrap_or_default()
+        self.subscribers.lock().get(source).cloned().unwrap_or_default()
     }
 
-    /// Subscribes. What was missed since the source was last told something is brought first.
+    /// Subscribes. What the source missed since its last delivery is replayed first.
     pub async fn subscribe(self: &Arc<Self>, source: &str) -> Result<Subscription, NotSubscribed> {
         self.loaded().await;
-        // Taken before anybody listens: rather a little too early than too late.
-        let began = self.at.borrow().clone();
-        let subscription = Subscription(self.join(source).ok_or(NotSubscribed::TooMany)?);
-        // From here on nothing new is missed; what was missed before follows, maybe twice.
+        // Read before the subscriber is registered: replaying a little too much is harmless.
+        let began = self.head.borrow().clone();
+        let subscription = Subscription(self.register(source).ok_or(NotSubscribed::TooMany)?);
+        // From here on every new status is delivered. What was missed before follows, some of it twice.
         if let Some(missed) = self.missed(source, began).await? {
-            subscription.0.bring_first(missed);
+            subscription.0.replay_first(missed);
         }
         Ok(subscription)
     }
 
-    fn join(self: &Arc<Self>, source: &str) -> Option<Arc<Subscriber>> {
-        let mut listeners = self.listeners.lock();
-        let all = listeners.entry(source.to_owned()).or_default();
-        if all.len() >= MOST_OF_ONE {
+    fn register(self: &Arc<Self>, source: &str) -> Option<Arc<Subscriber>> {
+        let mut subscribers = self.subscribers.lock();
+        let all = subscribers.entry(source.to_owned()).or_default();
+        if all.len() >= MAX_PER_SOURCE {
             return None;
         }
         let subscriber = Subscriber::new(self.clone(), source.to_owned());
         all.push(subscriber.clone());
-        self.dispatcher.observer.subscribers.inc();
+        self.metrics.subscribers.inc();
         Some(subscriber)
     }
 
-    fn leave(&self, subscriber: &Subscriber) {
-        let mut listeners = self.listeners.lock();
-        if let Some(all) = listeners.get_mut(&subscriber.source) {
-            all.retain(|one| !std::ptr::eq(Arc::as_ptr(one), subscriber));
+    fn unregister(&self, subscriber: &Subscriber) {
+        let mut subscribers = self.subscribers.lock();
+        if let Some(all) = subscribers.get_mut(&subscriber.source) {
+            all.retain(|registered| !std::ptr::eq(Arc::as_ptr(registered), subscriber));
             if all.is_empty() {
-                listeners.remove(&subscriber.source);
+                subscribers.remove(&subscriber.source);
             }
         }
-        self.dispatcher.observer.subscribers.dec();
+        self.metrics.subscribers.dec();
     }
-}
-
-/// What the backlog keeps of a row.
-fn unconfirmed(row: &Bundle) -> Option<Unconfirmed> {
-    row.is_undelivered().then(|| Unconfirmed {
-        consumer: row.consumer_name.as_str().into(),
-        since: row.deleted_at.unwrap_or(row.delivery.stored).0,
-        next_attempt: row.delivery.next_attempt.map_or(aro_base::Timestamp::MAX, |next| next.0),
-        deleting: row.is_deleting(),
-    })
 }
 
 #[cfg(test)]

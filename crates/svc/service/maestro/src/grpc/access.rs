@@ -1,4 +1,4 @@
-//! Who is at the other end, and for which sources they may speak.
+//! Callers of the gRPC service, and the sources they may act for.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,63 +17,65 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service;
 
-/// How often the certificate's files are looked at.
+/// How often the certificate's files are checked.
 const REREAD: Duration = Duration::from_secs(10);
 
-/// What a caller's certificate says.
+/// The caller named in a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Its name.
+    /// The common name.
     pub name: Arc<str>,
-    /// Until when it may be believed.
+    /// When the certificate expires.
     pub until: Timestamp,
 }
 
-/// Who may speak for which source.
+/// Which caller may act for which source.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     /// `(certificate name, source)`.
     granted: Vec<(String, String)>,
-    /// Whether callers have names at all: without TLS nobody has one, and whoever reaches the door may speak.
+    /// Whether callers have names: without TLS they have none, and every caller may act for every source.
     named: bool,
 }
 
 impl Grants {
-    /// Reads grants as the configuration writes them.
+    /// Parses configured grants.
     pub fn new(granted: &[String], named: bool) -> Self {
         let granted = granted.iter().filter_map(|grant| grant.split_once(':'));
         Self { granted: granted.map(|(name, source)| (name.to_owned(), source.to_owned())).collect(), named }
     }
 
-    /// Whether a caller may speak for a source, or hear what is told to it.
+    /// Whether a caller may publish and subscribe for a source.
     pub fn allow(&self, caller: Option<&Caller>, source: &str) -> bool {
         self.is_granted(caller, source) || caller.is_some_and(|caller| *caller.name == *source)
     }
 
-    /// Whether it may by more than being of the source's name.
+    /// Whether it may by a grant, not only by having the source's name.
     pub fn is_granted(&self, caller: Option<&Caller>, source: &str) -> bool {
         if !self.named {
             return true;
         }
         let Some(Caller { name, .. }) = caller else { return false };
-        let granted = |(who, what): &(String, String)| **who == **name && (what == "*" || what == source);
+        let granted = |(holder, granted): &(String, String)| {
+            **holder == **name && (granted == "*" || granted == source)
+        };
         self.granted.iter().any(granted)
     }
 }
 
-/// TLS 1.3 with certificates on both sides. A connection lasts no longer than the certificate it was made with.
+/// TLS 1.3 with certificates on both sides. A connection lasts no longer than the client's certificate.
 #[derive(Clone)]
-pub struct Mutual<S> {
+pub struct MutualTls<S> {
     acceptor: TlsAcceptor,
     clock: SharedClock,
     inner: S,
 }
 
-impl<S> Mutual<S> {
-    /// Reads the files, and goes on looking at them.
+impl<S> MutualTls<S> {
+    /// Loads the files, and reloads them when they change.
     pub fn new(paths: IdentityPaths, clock: SharedClock, inner: S, scope: &Scope) -> Result<Self, RunError> {
         let identity = FileIdentity::load(paths, clock.now())
-            .map_err(|error| RunError::caused("read the certificate of the gRPC door", error))?;
+            .map_err(|error| RunError::caused("read the certificate of the gRPC listener", error))?;
         let identity = Arc::new(identity);
         let config = identity.server_config();
         let mut config = config.map_err(|error| RunError::caused("set up TLS", error))?;
@@ -85,9 +87,9 @@ impl<S> Mutual<S> {
                 let (identity, now) = (identity.clone(), own.now());
                 let read = tokio::task::spawn_blocking(move || identity.reload(now)).await;
                 match read {
-                    Ok(Ok(true)) => tracing::info!("the gRPC door has a new certificate"),
+                    Ok(Ok(true)) => tracing::info!("gRPC certificate reloaded"),
                     Ok(Err(error)) => {
-                        tracing::warn!(error = %chain(&error), "the gRPC door keeps its certificate: the new one cannot be used");
+                        tracing::warn!(error = %chain(&error), "new gRPC certificate rejected; keeping the old one");
                     }
                     _ => {}
                 }
@@ -99,7 +101,7 @@ impl<S> Mutual<S> {
     }
 }
 
-impl<S: Clone + Send + Sync + 'static> Handshake for Mutual<S> {
+impl<S: Clone + Send + Sync + 'static> Handshake for MutualTls<S> {
     type Stream = TlsStream<TcpStream>;
     type Service = Named<S>;
 
@@ -108,7 +110,10 @@ impl<S: Clone + Send + Sync + 'static> Handshake for Mutual<S> {
         let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let bearer = certificate.and_then(|der| Bearer::of_certificate(der).ok());
         let Some(bearer) = bearer.filter(|bearer| !bearer.subject.common_name.is_empty()) else {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the certificate names nobody"));
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the certificate has no common name",
+            ));
         };
         let caller = Caller { name: bearer.subject.common_name.into(), until: bearer.until };
         Ok((stream, Named { caller, clock: self.clock.clone(), inner: self.inner.clone() }))
@@ -120,7 +125,7 @@ impl<S: Clone + Send + Sync + 'static> Handshake for Mutual<S> {
     }
 }
 
-/// A service whose requests say who made them.
+/// A service whose requests carry their caller.
 #[derive(Clone)]
 pub struct Named<S> {
     caller: Caller,

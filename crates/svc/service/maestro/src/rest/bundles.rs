@@ -1,4 +1,4 @@
-//! Bundles over REST: read, and marked to go.
+//! Bundles over REST: read and deleted.
 
 use aro_store::Document;
 use axum::extract::{Path, RawQuery, State};
@@ -29,7 +29,7 @@ pub(super) async fn list(State(shared): Ctx, RawQuery(query): RawQuery) -> Answe
     streamed("ResourceBundleList", count, &listing, read, show).await
 }
 
-/// Writes an item and then takes out of it what is not wanted.
+/// Renders an item, and then removes the fields that are not selected.
 pub(super) fn projected(
     fields: &Fields,
     out: &mut Vec<u8>,
@@ -49,10 +49,10 @@ pub(super) async fn one(State(shared): Ctx, Path(id): Path<String>) -> Answer {
     Ok(json_text(StatusCode::OK, out))
 }
 
-/// What is not there, and what is to go already, is no error.
+/// A missing bundle, and one being deleted already, are not errors.
 pub(super) async fn delete(State(shared): Ctx, Path(id): Path<String>) -> Answer {
     if let Deletion::Marked(row) = shared.rows.delete(&id, None).await? {
-        shared.ledger.marked(row.value);
+        shared.ledger.deletion_stored(row.value);
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,4 +1,4 @@
-//! What the API says about itself: its versions, its document, its errors.
+//! The API's description of itself: versions, OpenAPI document, errors.
 
 use axum::Json;
 use axum::extract::Path;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Answer, ROOT, json_text};
 use crate::fault::{Code, Fault};
 
-/// The document, written by hand and compared with the routes by a test.
+/// The OpenAPI document, written by hand and compared with the routes by a test.
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// Every number a client may meet, and what it means.
+/// Every error number and its meaning.
 const ERRORS: [(u16, &str); 13] = [
     (1, "The token is not valid"),
     (4, "This is not allowed"),

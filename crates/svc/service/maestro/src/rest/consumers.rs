@@ -17,7 +17,7 @@ use crate::fault::{Code, Fault};
 use crate::rows::{Consumer, Row};
 use crate::search::Table;
 
-/// How large the body of a request may be.
+/// Bytes of a request body.
 const MAX_BODY: usize = 1024 * 1024;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Which members of a list's items a client wants: `fields=id,metadata.name,status.*`.
+//! Field selection in lists: `fields=id,metadata.name,status.*`.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Code, Fault};
 
-/// How many fields may be named, and how deep.
+/// The number and the depth of fields.
 const MAX_FIELDS: usize = 100;
 const MAX_DEPTH: usize = 16;
 
-/// What is wanted of an object. An empty choice is all of it.
+/// The selected members of an object. An empty selection selects all.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Fields(BTreeMap<String, Fields>);
 
 impl Fields {
-    /// Reads a choice; `None` for everything. `id` is always chosen.
+    /// Parses a selection; `None` for everything. `id` is always selected.
     pub(super) fn read(text: &str, known: &[&str]) -> Result<Option<Self>, Fault> {
         let named: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if named.is_empty() {
@@ -45,7 +45,7 @@ impl Fields {
     fn choose(&mut self, name: &str) {
         let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         match (self.0.get_mut(first), rest) {
-            // All of it is wanted already.
+            // The whole member is selected already.
             (Some(inner), Some(_)) if inner.0.is_empty() => {}
             (Some(inner), Some(rest)) if rest != "*" => inner.choose(rest),
             (None, Some(rest)) if rest != "*" => {
@@ -59,7 +59,7 @@ impl Fields {
         }
     }
 
-    /// Takes out of a value what is not wanted. Of a list every item is looked at.
+    /// Removes what is not selected from a value; in a list, from every item.
     pub(super) fn project(&self, value: Value) -> Value {
         if self.0.is_empty() {
             return value;

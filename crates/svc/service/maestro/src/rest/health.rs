@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can answer.
+//! Liveness and readiness.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use http::StatusCode;
 
 use super::json_text;
 
-/// How long the store may take to say that it is there.
+/// The deadline of the store's ping.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// `/healthcheck` asks the store, `/livez` nobody: a slow store must not get living processes killed (maestro#543).
+/// `/healthcheck` pings the store. `/livez` does not: a slow store must not get live processes killed (maestro#543).
 pub fn health(store: SharedStore) -> Router {
     Router::new()
         .route("/healthcheck", get(move || ready(store.clone())))

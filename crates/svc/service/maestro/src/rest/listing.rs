@@ -1,4 +1,4 @@
-//! Lists: their parameters, and a body that is written while it is read.
+//! Lists: their parameters, and a body that is streamed.
 
 use std::future::Future;
 
@@ -15,19 +15,19 @@ use super::json_text;
 use crate::fault::Fault;
 use crate::search::{self, Table};
 
-/// How many items there may be on a page.
+/// The largest page.
 const MAX_SIZE: usize = 65_500;
 
-/// How many items are on a page when nobody says.
+/// The default page.
 const DEFAULT_SIZE: usize = 100;
 
-/// How many documents are held at a time while a list is written.
+/// Documents in memory while a list is streamed.
 const STRETCH: usize = 8192;
 
-/// About how many bytes are sent at a time.
+/// Approximate bytes per chunk of the body.
 const CHUNK: usize = 128 * 1024;
 
-/// What a list is asked for.
+/// The parameters of a list.
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) page: i64,
@@ -38,7 +38,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Reads the parameters. A number that cannot be read is 0, as clients know it.
+    /// Parses the parameters. A number that cannot be parsed is 0, as in the original.
     pub(super) fn read(query: Option<&str>, table: Table, known: &[&str]) -> Result<Self, Fault> {
         let pairs: Vec<(String, String)> = form(query.unwrap_or_default());
         let value = |name: &str| {
@@ -63,7 +63,7 @@ impl Listing {
     }
 }
 
-/// The pairs of a query string; `+` is a blank, and what is not UTF-8 is replaced.
+/// The pairs of a query string; `+` is a blank, and invalid UTF-8 is replaced.
 fn form(query: &str) -> Vec<(String, String)> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
@@ -76,9 +76,9 @@ fn form(query: &str) -> Vec<(String, String)> {
     query.split('&').filter(|text| !text.is_empty()).map(pair).collect()
 }
 
-/// Writes a list. `read` gives a stretch of it; `show` appends the JSON of one item; `count` is asked only if the first
-/// stretch does not tell the total. That stretch is read before anything is sent, so that a failure then is an answer; a
-/// later one ends the connection.
+/// Streams a list. `read` returns a slice of it; `show` appends the JSON of one item; `count` is called only if the first
+/// slice does not determine the total. That slice is read before the response starts, so that its failure is an error
+/// response; a later failure ends the connection.
 pub(super) async fn streamed<T, R, F>(
     kind: &str,
     count: impl Future<Output = Result<u64, Fault>>,
@@ -121,7 +121,7 @@ where
                     }
                     match show(&item, &mut chunk) {
                         Ok(()) => writer.written += 1,
-                        // One that cannot be shown must not hide all the others.
+                        // One item that cannot be rendered must not hide the others.
                         Err(error) => {
                             chunk.truncate(before);
                             tracing::error!(error = %chain(&error), "an item is missing from a list");
@@ -140,7 +140,7 @@ where
     Ok(json_text(StatusCode::OK, Body::from_stream(body)))
 }
 
-/// Where the writing of a list is.
+/// The state of a streamed list.
 struct Writer<T> {
     items: std::vec::IntoIter<T>,
     skip: usize,
@@ -151,7 +151,7 @@ struct Writer<T> {
 }
 
 impl<T> Writer<T> {
-    /// How many items there are in all, if the first stretch tells: it was asked for more than there are.
+    /// The total, if the first slice determines it: fewer items than requested.
     fn total(&self, skipped: usize) -> Option<u64> {
         let read = self.items.len();
         let ended = self.skip > skipped && read < self.skip - skipped && (read > 0 || skipped == 0);

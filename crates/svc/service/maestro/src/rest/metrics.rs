@@ -1,4 +1,4 @@
-//! Counting requests. Labels come from closed sets: a path is told as its template.
+//! Request metrics. Labels come from closed sets: a path is counted by its template.
 
 use aro_runtime::Metrics;
 use http::{Method, StatusCode};
@@ -19,8 +19,8 @@ struct Labels {
 
 #[derive(Debug, Clone)]
 pub(super) struct RestMetrics {
-    /// A gauge only by type: the text format would add `_total` to the name of a counter, and dashboards know this one
-    /// without it.
+    /// A gauge by type only: the text format would add `_total` to the name of a counter, which dashboards do not
+    /// expect here.
     requests: Family<Labels, Gauge>,
     durations: Family<Labels, Histogram, fn() -> Histogram>,
 }
@@ -69,7 +69,7 @@ impl Counted {
     }
 }
 
-/// Which of our paths this is, with `-` for what names one thing.
+/// The template of a path, with `-` for ids.
 fn template(path: &str) -> &'static str {
     let parts = |rest: &str| rest.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     if let Some(own) = path.strip_prefix(OWN) {

@@ -1,8 +1,8 @@
-//! The operation id: what a client calls its request, or what we call it.
+//! The operation id: the client's, or a generated one.
 
 use http::{HeaderMap, HeaderValue};
 
-/// How long an id of a client may be.
+/// The longest operation id of a client.
 const MAX: usize = 128;
 
 #[derive(Debug, Clone)]

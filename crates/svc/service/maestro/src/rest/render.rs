@@ -1,4 +1,4 @@
-//! Bundles and consumers as clients see them, written from the stored text without building it anew.
+//! Bundles and consumers as clients see them, rendered from the stored JSON without parsing all of it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(super) const BUNDLE_FIELDS: [&str; 14] = [
 pub(super) const CONSUMER_FIELDS: [&str; 7] =
     ["id", "kind", "href", "name", "labels", "created_at", "updated_at"];
 
-/// What is read of a stored bundle.
+/// The parsed part of a stored bundle.
 #[derive(Deserialize)]
 struct Stored<'a> {
     #[serde(borrow)]
@@ -122,7 +122,7 @@ struct StatusView<'a> {
     resource_status: Option<&'a RawValue>,
 }
 
-/// The work's metadata, with the row's times instead of whatever a source wrote there.
+/// The work's metadata, with the row's times instead of the source's.
 struct Metadata<'a> {
     given: BTreeMap<Cow<'a, str>, &'a RawValue>,
     created: Moment,
@@ -144,19 +144,19 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-/// What stands for a list or an object that is not there.
+/// What replaces a missing list or object.
 fn or<'a>(given: Option<&'a RawValue>, otherwise: &'static str) -> &'a RawValue {
     given
         .filter(|given| given.get() != "null")
         .unwrap_or_else(|| serde_json::from_str(otherwise).unwrap_or(RawValue::NULL))
 }
 
-/// Events that came over MQTT hold numbers as texts.
+/// Events received over MQTT hold numbers as strings.
 fn number(raw: Option<&RawValue>) -> i32 {
     raw.and_then(|raw| raw.get().trim_matches('"').parse().ok()).unwrap_or(0)
 }
 
-/// Appends a stored bundle as clients see it.
+/// Appends a stored bundle in the form of the REST API.
 pub(super) fn bundle(body: &str, out: &mut Vec<u8>) -> Result<(), Fault> {
     write(body, out).map_err(|error| Fault::caused("a stored bundle cannot be shown", error))
 }
@@ -212,7 +212,7 @@ struct ConsumerView<'a> {
     updated_at: Moment,
 }
 
-/// Appends a consumer as clients see it.
+/// Appends a consumer in the form of the REST API.
 pub(super) fn consumer(consumer: &Consumer, out: &mut Vec<u8>) -> Result<(), Fault> {
     let view = ConsumerView {
         id: &consumer.id,

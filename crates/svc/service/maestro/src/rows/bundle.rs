@@ -1,4 +1,4 @@
-//! A bundle as it is stored, and how far it was delivered.
+//! A stored bundle and its delivery.
 
 use std::time::Duration;
 
@@ -9,40 +9,40 @@ use serde_json::value::RawValue;
 
 use super::Moment;
 
-/// The first pause before a bundle is published again; it doubles with every attempt.
+/// The pause before the first republish; it doubles with every attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause.
 pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// One bundle: what is wanted on one consumer, what was last told of it, how far it was delivered.
+/// One bundle: the spec for one consumer, its last status, and its delivery.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bundle {
     /// The work's uid.
     pub id: String,
     /// Equal to the id.
     pub name: String,
-    /// Whose it is.
+    /// The source that owns it.
     pub source: String,
-    /// Where it goes.
+    /// The consumer it is for.
     pub consumer_name: String,
-    /// Grows with every change of what is wanted.
+    /// Grows with every change of the spec.
     pub version: i32,
-    /// Always `Bundle`; a column that searches may name.
+    /// Always `Bundle`; a searchable column.
     #[serde(rename = "type")]
     pub kind: String,
     /// When it was created.
     pub created_at: Moment,
-    /// When what is wanted last changed.
+    /// When the spec last changed.
     pub updated_at: Moment,
-    /// Since when it is to go.
+    /// When its deletion was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Moment>,
-    /// The source's event, `metadata` being an object.
+    /// The source's event, with `metadata` as an object.
     pub payload: Box<RawValue>,
     /// The agent's last event, with the source's `metadata`.
     pub status: Option<Box<RawValue>>,
-    /// How far it was delivered.
+    /// Its delivery.
     pub delivery: DeliveryRecord,
 }
 
@@ -57,55 +57,55 @@ impl Bundle {
         self.status.as_deref().map(|status| json::read(status.get())).transpose()
     }
 
-    /// Whether it is to go.
+    /// Whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.deleted_at.is_some()
     }
 
-    /// Whether its consumer has not answered for what is wanted now.
+    /// Whether its agent has not confirmed the current spec.
     pub fn is_undelivered(&self) -> bool {
         self.is_deleting() || self.delivery.observed_version < self.version
     }
 }
 
-/// How far what is wanted now got: stored → published → received → applied → observed.
+/// The delivery of the current spec: stored → published → received → applied → observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryRecord {
     /// The digest of the data.
     pub hash: String,
-    /// The version this is about.
+    /// The version.
     pub version: i32,
     /// When it was stored.
     pub stored: Moment,
-    /// When the broker first took it.
+    /// When the broker first acknowledged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Moment>,
-    /// When the agent had it.
+    /// When the agent received it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Moment>,
     /// When all of it was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Moment>,
-    /// When the last status was read off the cluster.
+    /// When the last status was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Moment>,
-    /// The last version the agent told of.
+    /// The last version the agent reported.
     pub observed_version: i32,
     /// How often it was published again.
     pub attempts: u32,
-    /// When it is due to be published again; nothing while there is no need to.
+    /// When its next attempt is due; none while it is confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt: Option<Moment>,
-    /// The sequence id of the last status that counted.
+    /// The sequence id of the last accepted status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
-    /// The last sequence id of a former bundle of this id: what is not newer speaks of that one.
+    /// The last sequence id of a former bundle of this id. Statuses up to it belong to that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
 }
 
 impl DeliveryRecord {
-    /// Of something just stored.
+    /// The delivery of a new bundle.
     pub fn begin(hash: String, version: i32, now: Timestamp, floor: Option<String>) -> Self {
         Self {
             hash,
@@ -123,7 +123,7 @@ impl DeliveryRecord {
         }
     }
 
-    /// Of a change: what was told before stays told.
+    /// The delivery of a changed spec. The last report of the agent is kept.
     pub fn renew(&self, hash: String, version: i32, now: Timestamp) -> Self {
         Self {
             observed_version: self.observed_version,
@@ -132,25 +132,25 @@ impl DeliveryRecord {
         }
     }
 
-    /// Counts an attempt and says when the next one is due.
+    /// Counts an attempt and schedules the next one.
     pub fn attempted(&mut self, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         self.next_attempt = Some(after(now, pause(self.attempts)));
     }
 
-    /// Whether it is due to be published again. A time further ahead than any pause was written by a clock that was wrong.
+    /// Whether its next attempt is due. A time further ahead than any pause comes from a wrong clock.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.next_attempt.is_some_and(|next| next.0 <= now || next > after(now, LONGEST_PAUSE))
     }
 
-    /// Starts over: it has to be published again soon.
-    pub fn again(&mut self, now: Timestamp) {
+    /// Resets the attempts, so that it is published again soon.
+    pub fn restart(&mut self, now: Timestamp) {
         self.attempts = 0;
         self.next_attempt = Some(after(now, FIRST_PAUSE));
     }
 }
 
-/// How long to wait after so many attempts.
+/// The pause after this many attempts.
 fn pause(attempts: u32) -> Duration {
     LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow(attempts.min(10)))
 }
@@ -160,22 +160,22 @@ fn after(now: Timestamp, pause: Duration) -> Moment {
     Moment(now.saturating_add(pause).unwrap_or(Timestamp::MAX))
 }
 
-/// What is left of a bundle for a while after it went, so that everybody who follows the feed can tell of it.
+/// What remains of a removed bundle for a while, so that followers of the feed deliver its final status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Farewell {
+pub struct Tombstone {
     /// The bundle's id.
     pub id: String,
-    /// Whose it was.
+    /// Its source.
     pub source: String,
-    /// Where it was.
+    /// Its consumer.
     pub consumer_name: String,
     /// Its last version.
     pub version: i32,
-    /// When it went.
+    /// When it was removed.
     pub removed_at: Moment,
     /// The source's event.
     pub payload: Box<RawValue>,
-    /// The agent's last event: that everything is gone.
+    /// The agent's last event, which reports the deletion.
     pub status: Box<RawValue>,
     /// The sequence id of that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Bundles: what sources and agents may do to them.
+//! Bundles: the operations of sources and agents.
 
 use aro_base::{ETag, SignedDuration, Timestamp};
 use aro_bundle::Event;
@@ -7,32 +7,32 @@ use serde_json::value::RawValue;
 
 use super::decide::{self, Outcome, Verdict};
 use super::{
-    ATTEMPTS, BUNDLE, Bundle, CONTAINER, Consumer, FAREWELL, FAREWELL_KEPT, Farewell, Row, Rows,
-    bundle_document, bundle_key, bundles_of, consumer_key, contended, document, farewell_key, of_type,
-    store_fault,
+    ATTEMPTS, BUNDLE, Bundle, CONTAINER, Consumer, Row, Rows, TOMBSTONE, TOMBSTONE_TTL, Tombstone,
+    bundle_document, bundle_key, bundles_of, consumer_key, contended, document, of_type, store_fault,
+    tombstone_key,
 };
 use crate::fault::{Code, Fault};
 
-/// A mark older than this was left by somebody who died while removing a consumer.
-const MARK_COUNTS: SignedDuration = SignedDuration::from_secs(30);
+/// A removal mark older than this belongs to a replica that ended while removing a consumer.
+const MARK_VALID: SignedDuration = SignedDuration::from_secs(30);
 
-/// What came of an update.
+/// The outcome of an update.
 #[derive(Debug)]
 pub enum Update {
-    /// Something else is wanted now.
+    /// The spec changed.
     Changed(Row<Bundle>),
-    /// Nothing changed: the same was wanted already.
+    /// The spec is the same.
     Same(Row<Bundle>),
 }
 
-/// What came of a deletion.
+/// The outcome of a deletion.
 #[derive(Debug)]
 pub enum Deletion {
-    /// From now on it is to go.
+    /// The deletion was recorded.
     Marked(Row<Bundle>),
-    /// It is to go already.
+    /// The bundle is being deleted already.
     Already(Row<Bundle>),
-    /// There is none.
+    /// There is no such bundle.
     Absent,
 }
 
@@ -40,15 +40,15 @@ impl Rows {
     /// Stores a new bundle.
     pub async fn create(&self, event: &Event) -> Result<Row<Bundle>, Fault> {
         let id = event.resource().map_err(|error| Fault::new(Code::Validation, error.to_string()))?;
-        let former = farewell_key(id);
-        let (consumer, farewell) =
-            futures::try_join!(self.open_consumer(&event.cluster_name), self.find::<Farewell>(&former))?;
-        let floor = farewell.and_then(|farewell| farewell.value.sequence);
+        let former = tombstone_key(id);
+        let (consumer, tombstone) =
+            futures::try_join!(self.open_consumer(&event.cluster_name), self.find::<Tombstone>(&former))?;
+        let floor = tombstone.and_then(|tombstone| tombstone.value.sequence);
         let bundle = decide::created(event, floor, self.clock.now())?;
         let Some(consumer) = consumer else { return Err(no_consumer(&bundle.consumer_name)) };
-        self.wanted_for(consumer).await?;
-        let Some(row) = self.put(bundle, None).await? else { return self.created_before(id, event).await };
-        // Whoever removes the consumer either counted this row or left a mark before we look again.
+        self.allow_for_first_bundle(consumer).await?;
+        let Some(row) = self.put(bundle, None).await? else { return self.find_retried(id, event).await };
+        // A concurrent removal of the consumer has either counted this row or set its mark before this read.
         if self.open_consumer(&row.value.consumer_name).await?.is_none() {
             self.write(batch(id).with(Op::Delete(bundle_key(id).id, row.etag))).await?;
             return Err(no_consumer(&row.value.consumer_name));
@@ -56,18 +56,18 @@ impl Rows {
         Ok(row)
     }
 
-    /// The same event again is no conflict: whoever sent it did not hear that it was stored.
-    async fn created_before(&self, id: &str, event: &Event) -> Result<Row<Bundle>, Fault> {
-        let is_it = |row: &Row<Bundle>| {
+    /// The same event again is not a conflict: the response to the first was lost.
+    async fn find_retried(&self, id: &str, event: &Event) -> Result<Row<Bundle>, Fault> {
+        let is_retry = |row: &Row<Bundle>| {
             row.value
                 .spec_event()
                 .is_ok_and(|stored| stored.kind == event.kind && decide::is_retry(&stored, event))
         };
-        let row = self.find_bundle(id).await?.filter(is_it);
+        let row = self.find_bundle(id).await?.filter(is_retry);
         row.ok_or_else(|| Fault::new(Code::Conflict, "This Resource already exists"))
     }
 
-    /// Changes what is wanted. The row must be the event's source's, and of the version that the event expects.
+    /// Changes the spec. The row must belong to the event's source and have the version that the event expects.
     pub async fn update(&self, event: &Event) -> Result<Update, Fault> {
         let id = event.resource().map_err(|error| Fault::new(Code::Validation, error.to_string()))?;
         for _ in 0..ATTEMPTS {
@@ -82,7 +82,7 @@ impl Rows {
         Err(contended(id))
     }
 
-    /// Marks a bundle as one that is to go. Asking again changes nothing. With a source only its own bundles may go.
+    /// Requests the deletion of a bundle; idempotent. With a source, only its own bundles may be deleted.
     pub async fn delete(&self, id: &str, source: Option<&str>) -> Result<Deletion, Fault> {
         for _ in 0..ATTEMPTS {
             let Some(row) = self.find_bundle(id).await? else { return Ok(Deletion::Absent) };
@@ -96,12 +96,12 @@ impl Rows {
         Err(contended(id))
     }
 
-    /// Keeps what an agent tells: one read and one write, or only a read.
+    /// Stores a status: one read and one write, or only a read.
     pub async fn record_status(&self, event: &Event) -> Result<Outcome, Fault> {
         self.record_status_of(event, None).await
     }
 
-    /// The same, by a server that knows when it published the version that the status is about.
+    /// Stores a status, with the time this replica published its version.
     pub async fn record_status_of(
         &self,
         event: &Event,
@@ -110,7 +110,7 @@ impl Rows {
         let id = event.resource().map_err(|error| Fault::new(Code::Validation, error.to_string()))?;
         for _ in 0..ATTEMPTS {
             let Some(row) = self.find_bundle(id).await? else { return Ok(Outcome::Unknown) };
-            let done = match decide::told(&row.value, event, &self.server, self.clock.now())? {
+            let done = match decide::apply_status(&row.value, event, &self.server, self.clock.now())? {
                 Verdict::Keep(outcome) => Some(outcome),
                 Verdict::Replace(mut changed, outcome) => {
                     changed.delivery.published = changed.delivery.published.or(published.map(Into::into));
@@ -137,13 +137,13 @@ impl Rows {
         self.find_bundle(id).await?.ok_or_else(|| not_found(id))
     }
 
-    /// One bundle's document, for those who show it as it is.
+    /// One bundle's document.
     pub async fn bundle_document(&self, id: &str) -> Result<Document, Fault> {
         let found = self.store.get(&bundle_key(id)).await.map_err(store_fault)?;
         found.ok_or_else(|| not_found(id))
     }
 
-    /// One page of a consumer's bundles, those that are to go included.
+    /// One page of a consumer's bundles, including those being deleted.
     pub async fn of_consumer(
         &self,
         consumer: &str,
@@ -171,7 +171,7 @@ impl Rows {
         self.store.count(&searched(condition)).await.map_err(store_fault)
     }
 
-    /// The documents of the bundles that meet a condition, by age unless something else is asked for.
+    /// The documents of the bundles that meet a condition, by age unless ordered otherwise.
     pub async fn list_bundles(
         &self,
         condition: Option<Condition>,
@@ -181,7 +181,7 @@ impl Rows {
         self.store.slice(&searched(condition), &slice).await.map_err(store_fault)
     }
 
-    /// Writes a bundle; `None` means that somebody was faster, or that there is one already.
+    /// Writes a bundle; `None` on a conflict.
     pub(super) async fn put(&self, bundle: Bundle, over: Option<ETag>) -> Result<Option<Row<Bundle>>, Fault> {
         let new = bundle_document(&bundle)?;
         let op = match over {
@@ -198,7 +198,7 @@ impl Rows {
         }
     }
 
-    /// Removes a bundle and leaves a farewell, together; `false` means that somebody was faster.
+    /// Removes a bundle and writes its tombstone in one batch; `false` on a conflict.
     pub(super) async fn remove(
         &self,
         row: Row<Bundle>,
@@ -206,8 +206,8 @@ impl Rows {
         sequence: Option<String>,
     ) -> Result<bool, Fault> {
         let Row { value: bundle, etag, .. } = row;
-        let former: Option<Row<Farewell>> = self.find(&farewell_key(&bundle.id)).await?;
-        let farewell = Farewell {
+        let former: Option<Row<Tombstone>> = self.find(&tombstone_key(&bundle.id)).await?;
+        let tombstone = Tombstone {
             id: bundle.id.clone(),
             source: bundle.source,
             consumer_name: bundle.consumer_name,
@@ -217,22 +217,22 @@ impl Rows {
             status,
             sequence: sequence.or(bundle.delivery.sequence),
         };
-        let mut new = document(farewell_key(&bundle.id).id.as_str(), FAREWELL, String::new(), &farewell)?;
-        new.ttl = Some(FAREWELL_KEPT);
-        let farewell = match former {
+        let mut new = document(tombstone_key(&bundle.id).id.as_str(), TOMBSTONE, String::new(), &tombstone)?;
+        new.ttl = Some(TOMBSTONE_TTL);
+        let tombstone = match former {
             Some(former) => Op::Replace(new, former.etag),
             None => Op::Create(new),
         };
-        self.write(batch(&bundle.id).with(Op::Delete(bundle_key(&bundle.id).id, etag)).with(farewell)).await
+        self.write(batch(&bundle.id).with(Op::Delete(bundle_key(&bundle.id).id, etag)).with(tombstone)).await
     }
 
-    /// A consumer that something may be created for. A mark that somebody left behind is taken away first: should that
-    /// somebody only be slow, its removal fails then.
+    /// A consumer that is not being removed. A stale removal mark is cleared first; should its owner only be slow, its removal
+    /// fails then.
     async fn open_consumer(&self, name: &str) -> Result<Option<Row<Consumer>>, Fault> {
         let Some(row) = self.find::<Consumer>(&consumer_key(name)).await? else { return Ok(None) };
         let Some(since) = row.value.leaving_since else { return Ok(Some(row)) };
-        // A mark from the future was left by a clock that was wrong.
-        if self.clock.now().duration_since(since.0).abs() < MARK_COUNTS {
+        // A mark in the future comes from a wrong clock.
+        if self.clock.now().duration_since(since.0).abs() < MARK_VALID {
             return Ok(None);
         }
         self.set_leaving(row, None).await
@@ -243,7 +243,7 @@ fn batch(id: &str) -> Batch {
     Batch::new(CONTAINER, bundle_key(id).partition)
 }
 
-/// The query of a search. A consumer that the search insists on narrows it to that consumer's bundles.
+/// The query of a search. A search for one consumer is narrowed to that consumer's bundles.
 fn searched(condition: Option<Condition>) -> Query {
     let consumer = condition.as_ref().and_then(crate::search::only_consumer).map(bundles_of);
     let query = of_type(BUNDLE, condition);

@@ -1,4 +1,4 @@
-//! A consumer: one cluster that bundles go to, as the server knows it.
+//! A consumer: one target cluster.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Moment;
 use crate::fault::{Code, Fault};
 
-/// How long a name may be: it becomes a namespace's.
+/// The longest name: it becomes the name of a namespace.
 const MAX_NAME: usize = 63;
 
 /// One consumer.
@@ -17,45 +17,47 @@ pub struct Consumer {
     pub id: String,
     /// Unique; bundles name it.
     pub name: String,
-    /// Free texts.
+    /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// When it was created.
     pub created_at: Moment,
     /// When it last changed.
     pub updated_at: Moment,
-    /// Somebody began to remove it then, and nothing may be created for it meanwhile.
+    /// When a removal began; no bundle may be created for it meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaving_since: Option<Moment>,
-    /// Whether the store is believed that nothing but what it knows is wanted.
-    #[serde(default, skip_serializing_if = "Standing::is_believed")]
-    pub standing: Standing,
+    /// Whether orphans on its cluster may be deleted.
+    #[serde(default, skip_serializing_if = "OrphanDeletion::is_allowed", rename = "standing")]
+    pub orphan_deletion: OrphanDeletion,
 }
 
-/// Whether a store that does not know what an agent has is believed that nobody wants it. It may be an empty one that was
-/// given to the server by mistake.
+/// Whether works that an agent has and the store does not know may be deleted. The store may be an empty one that the server
+/// was given by mistake. Serialized names are those of stored documents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Standing {
-    /// Nothing was wanted for the consumer here yet.
-    New,
-    /// Its agent came with something before anything was wanted here: somebody has to say that the store is right, or the
-    /// agent that there is nothing unknown left.
-    Disputed,
-    /// It is.
+pub enum OrphanDeletion {
+    /// No bundle was created for the consumer yet.
+    #[serde(rename = "new")]
+    Undecided,
+    /// The agent reported works before any bundle was created here. An operator has to allow the deletion, or the agent has
+    /// to report that no unknown work is left.
+    #[serde(rename = "disputed")]
+    Blocked,
+    /// Orphans are deleted.
     #[default]
-    Believed,
+    #[serde(rename = "believed")]
+    Allowed,
 }
 
-impl Standing {
-    // The form that serde asks for.
+impl OrphanDeletion {
+    // The signature that serde requires.
     #[expect(clippy::trivially_copy_pass_by_ref)]
-    fn is_believed(&self) -> bool {
-        *self == Self::Believed
+    fn is_allowed(&self) -> bool {
+        *self == Self::Allowed
     }
 }
 
-/// Whether a name may be a consumer's: an RFC 1123 label.
+/// Checks the name of a consumer: an RFC 1123 label.
 pub fn check_name(name: &str) -> Result<(), Fault> {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let good = !name.is_empty()
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_label() {
+    fn consumer_name_is_a_dns_label() {
         let long = "a".repeat(63);
         for good in ["a", "cluster1", "1-a", "7ff1a8f4-8811-49b4-8c19-9271bc51975e", &long] {
             assert!(check_name(good).is_ok(), "{good}");

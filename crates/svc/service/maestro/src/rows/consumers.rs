@@ -1,10 +1,10 @@
-//! Consumers: made and removed by operators, named by bundles.
+//! Consumers: created and removed by operators, referenced by bundles.
 
 use std::collections::BTreeMap;
 
 use aro_store::{Batch, Condition, Op, Page, Query, Slice, StoreError};
 
-use super::consumer::{Standing, check_name};
+use super::consumer::{OrphanDeletion, check_name};
 use super::{
     ATTEMPTS, CONSUMER, CONTAINER, Consumer, Row, Rows, bundles_of, consumer_key, contended, document,
     of_type, row, store_fault,
@@ -12,7 +12,7 @@ use super::{
 use crate::fault::{Code, Fault};
 
 impl Rows {
-    /// Makes a consumer. Without a name its id is its name.
+    /// Creates a consumer. Without a name, its id becomes its name.
     pub async fn create_consumer(
         &self,
         name: Option<&str>,
@@ -21,15 +21,22 @@ impl Rows {
         let id = uuid::Uuid::new_v4().to_string();
         let name = name.filter(|name| !name.is_empty()).unwrap_or(&id).to_owned();
         check_name(&name)?;
-        // To the broker a name is an identity, and this one is ours.
+        // The broker authorizes by name, and this one is the server's.
         if *name == *self.server {
-            let reason = format!("`{name}` is the name of this server and cannot be a consumer's");
+            let reason = format!("`{name}` is the name of this server and cannot be a consumer");
             return Err(Fault::new(Code::Validation, reason));
         }
         let now = self.clock.now().into();
-        let standing = Standing::New;
-        let consumer =
-            Consumer { id, name, labels, created_at: now, updated_at: now, leaving_since: None, standing };
+        let orphan_deletion = OrphanDeletion::Undecided;
+        let consumer = Consumer {
+            id,
+            name,
+            labels,
+            created_at: now,
+            updated_at: now,
+            leaving_since: None,
+            orphan_deletion,
+        };
         let made = self.put_consumer(consumer, None).await?;
         made.ok_or_else(|| Fault::new(Code::Conflict, "This Consumer already exists"))
     }
@@ -54,7 +61,7 @@ impl Rows {
         Err(contended(id))
     }
 
-    /// Removes a consumer that has no bundles. It is marked first, so that none is created for it behind our back.
+    /// Removes a consumer that has no bundles. It is marked first, so that none is created for it meanwhile.
     pub async fn delete_consumer(&self, id: &str) -> Result<(), Fault> {
         for _ in 0..ATTEMPTS {
             let row = self.consumer_by_id(id).await?;
@@ -63,7 +70,7 @@ impl Rows {
             let bundles = of_type(super::BUNDLE, None).under(bundles_of(&name));
             let left = self.store.count(&bundles).await.map_err(store_fault)?;
             if left > 0 {
-                // Losing this race leaves a mark that ends by itself.
+                // On a conflict the mark stays and expires.
                 self.set_leaving(marked, None).await?;
                 let bundles = if left == 1 { "bundle belongs" } else { "bundles belong" };
                 let reason = format!("Unable to delete Consumer: {left} {bundles} to it");
@@ -83,22 +90,22 @@ impl Rows {
         self.find(&consumer_key(name)).await
     }
 
-    /// Whether what an agent has, and the store does not know, may be taken away from it. Asked only when there is such a
-    /// thing: with a new consumer that begins a dispute.
-    pub async fn may_remove_from(&self, consumer: &str) -> Result<bool, Fault> {
+    /// Whether the orphans of a consumer may be deleted. Called only when there is one: for a consumer without bundles this
+    /// blocks the deletion.
+    pub async fn may_delete_orphans(&self, consumer: &str) -> Result<bool, Fault> {
         for _ in 0..ATTEMPTS {
             let row = match self.consumer_by_name(consumer).await {
                 Ok(Some(row)) => row,
                 Ok(None) => return Ok(false),
-                // Who cannot be read is not believed either.
+                // A consumer that cannot be decoded is not decided about.
                 Err(error) if error.code == Code::Unreadable => return Ok(false),
                 Err(error) => return Err(error),
             };
-            match row.value.standing {
-                Standing::Believed => return Ok(true),
-                Standing::Disputed => return Ok(false),
-                Standing::New => {
-                    if self.stand(&row, Standing::Disputed).await?.is_some() {
+            match row.value.orphan_deletion {
+                OrphanDeletion::Allowed => return Ok(true),
+                OrphanDeletion::Blocked => return Ok(false),
+                OrphanDeletion::Undecided => {
+                    if self.set_orphan_deletion(&row, OrphanDeletion::Blocked).await?.is_some() {
                         return Ok(false);
                     }
                 }
@@ -107,46 +114,51 @@ impl Rows {
         Err(contended(consumer))
     }
 
-    /// An operator says that the store is right.
-    pub async fn trust(&self, id: &str) -> Result<Row<Consumer>, Fault> {
+    /// Allows the deletion of orphans, on request of an operator.
+    pub async fn allow_orphan_deletion(&self, id: &str) -> Result<Row<Consumer>, Fault> {
         for _ in 0..ATTEMPTS {
             let row = self.consumer_by_id(id).await?;
-            if row.value.standing == Standing::Believed {
+            if row.value.orphan_deletion == OrphanDeletion::Allowed {
                 return Ok(row);
             }
-            if let Some(row) = self.stand(&row, Standing::Believed).await? {
+            if let Some(row) = self.set_orphan_deletion(&row, OrphanDeletion::Allowed).await? {
                 return Ok(row);
             }
         }
         Err(contended(id))
     }
 
-    /// The agent has nothing that the store does not know: there is nothing to dispute. Losing a race leaves it for the next
-    /// time.
-    pub async fn settle(&self, consumer: &str) -> Result<(), Fault> {
+    /// Allows the deletion of orphans of a consumer whose agent has none. On a conflict the next resync repeats it.
+    pub async fn unblock_orphan_deletion(&self, consumer: &str) -> Result<(), Fault> {
         let row = self.consumer_by_name(consumer).await?;
-        if let Some(row) = row.filter(|row| row.value.standing == Standing::Disputed) {
-            self.stand(&row, Standing::Believed).await?;
+        if let Some(row) = row.filter(|row| row.value.orphan_deletion == OrphanDeletion::Blocked) {
+            self.set_orphan_deletion(&row, OrphanDeletion::Allowed).await?;
         }
         Ok(())
     }
 
-    /// Something is wanted for a consumer.
-    pub(super) async fn wanted_for(&self, mut row: Row<Consumer>) -> Result<(), Fault> {
+    /// Allows the deletion of orphans with the first bundle of a consumer.
+    pub(super) async fn allow_for_first_bundle(&self, mut row: Row<Consumer>) -> Result<(), Fault> {
         for _ in 0..ATTEMPTS {
-            if row.value.standing != Standing::New || self.stand(&row, Standing::Believed).await?.is_some() {
+            if row.value.orphan_deletion != OrphanDeletion::Undecided
+                || self.set_orphan_deletion(&row, OrphanDeletion::Allowed).await?.is_some()
+            {
                 return Ok(());
             }
-            // Whether it is still there is looked at again anyway.
+            // The caller checks again whether the consumer exists.
             let Some(newer) = self.consumer_by_name(&row.value.name).await? else { return Ok(()) };
             row = newer;
         }
         Err(contended(&row.value.name))
     }
 
-    /// `None` means that somebody was faster.
-    async fn stand(&self, row: &Row<Consumer>, standing: Standing) -> Result<Option<Row<Consumer>>, Fault> {
-        self.put_consumer(Consumer { standing, ..row.value.clone() }, Some(row)).await
+    /// `None` on a conflict.
+    async fn set_orphan_deletion(
+        &self,
+        row: &Row<Consumer>,
+        orphan_deletion: OrphanDeletion,
+    ) -> Result<Option<Row<Consumer>>, Fault> {
+        self.put_consumer(Consumer { orphan_deletion, ..row.value.clone() }, Some(row)).await
     }
 
     /// A consumer by its id.
@@ -162,7 +174,7 @@ impl Rows {
         self.store.count(&of_type(CONSUMER, condition)).await.map_err(store_fault)
     }
 
-    /// The consumers that meet a condition, by age unless something else is asked for.
+    /// The consumers that meet a condition, by age unless ordered otherwise.
     pub async fn list_consumers(
         &self,
         condition: Option<Condition>,
@@ -174,7 +186,7 @@ impl Rows {
         documents.iter().map(row).collect()
     }
 
-    /// Sets or takes away the mark; `None` means that somebody was faster.
+    /// Sets or clears the removal mark; `None` on a conflict.
     pub(super) async fn set_leaving(
         &self,
         row: Row<Consumer>,

@@ -1,4 +1,4 @@
-//! What becomes of a row when a source or an agent says something. Pure: rows in, rows out.
+//! Transitions of rows: what an event of a source or an agent makes of a row. Pure.
 
 use aro_base::Timestamp;
 use aro_bundle::{Action, Delivery, Event, SequenceId, content_hash, json, validate_data};
@@ -13,34 +13,50 @@ use crate::fault::{Code, Fault};
 /// The value of the column `type`.
 const KIND: &str = "Bundle";
 
-/// What came of a status event.
+/// The outcome of a status event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is the row's status now.
+    /// The row has the status.
     Stored,
-    /// Everything is gone: the row was removed and a farewell left.
+    /// The deletion is complete: the row was replaced by a tombstone.
     Removed,
-    /// It speaks of another version, is older than what is known, or of a former bundle of the same id.
+    /// It is about another version, older than the stored status, or about a former bundle of the same id.
     Stale,
-    /// It is known already.
+    /// The row has it already.
     Duplicate,
     /// There is no such bundle.
     Unknown,
     /// The bundle belongs to another consumer.
     WrongConsumer,
-    /// It answers another server.
+    /// It is addressed to another server.
     WrongSource,
-    /// The agent says that it removed what is still wanted, or has a version that is newer than what is wanted: the bundle
-    /// is to be published again.
-    Lost,
+    /// The agent deleted a bundle that is not being deleted, or has a newer version than the row: the bundle is published
+    /// again.
+    Republish,
 }
 
-/// What to do with a row.
+impl Outcome {
+    /// The metric label.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Removed => "removed",
+            Self::Stale => "stale",
+            Self::Duplicate => "duplicate",
+            Self::Unknown => "unknown",
+            Self::WrongConsumer => "wrong_consumer",
+            Self::WrongSource => "wrong_source",
+            Self::Republish => "lost",
+        }
+    }
+}
+
+/// What happens to a row.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Keep(Outcome),
     Replace(Box<Bundle>, Outcome),
-    /// Remove it; this is the last status.
+    /// It is removed, with this final status and its sequence id.
     Remove(Box<RawValue>, Option<String>),
 }
 
@@ -77,7 +93,7 @@ pub(super) fn created(event: &Event, floor: Option<String>, now: Timestamp) -> R
 }
 
 fn check_bundle(event: &Event) -> Result<(), Fault> {
-    // Neither MQTT nor PostgreSQL carries it: it could never be delivered.
+    // Neither MQTT nor PostgreSQL carries NUL, so the bundle could not be delivered.
     let texts =
         [Some(&event.id), Some(&event.source), event.resource_id.as_ref(), event.log_tracing.as_ref()];
     if texts.into_iter().flatten().any(|text| text.contains('\0')) {
@@ -88,12 +104,12 @@ fn check_bundle(event: &Event) -> Result<(), Fault> {
     if problems.is_empty() {
         return Ok(());
     }
-    let told: Vec<String> =
+    let violations: Vec<String> =
         problems.iter().map(|problem| format!("{}: {}", problem.at, problem.what)).collect();
-    Err(invalid(told.join("; ")))
+    Err(invalid(violations.join("; ")))
 }
 
-/// A row with what is wanted now; `None` if nothing changes.
+/// A row with a changed spec; `None` if nothing changes.
 pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Option<Bundle>, Fault> {
     if row.source != event.source {
         return Err(foreign(&row.id));
@@ -102,8 +118,8 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
         let reason = format!("the resource belongs to consumer `{}` and cannot be moved", row.consumer_name);
         return Err(Fault::new(Code::Validation, reason));
     }
-    let wanted = row.spec_event().map_err(Fault::unreadable)?;
-    if is_retry(&wanted, event) {
+    let stored = row.spec_event().map_err(Fault::unreadable)?;
+    if is_retry(&stored, event) {
         return Ok(None);
     }
     let expected = event.version().map_err(invalid)?;
@@ -115,7 +131,7 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
         return Err(Fault::new(Code::Conflict, format!("the resource is under deletion, id: {}", row.id)));
     }
     check_bundle(event)?;
-    if same(&wanted, event) {
+    if is_same_spec(&stored, event) {
         return Ok(None);
     }
     let version = row.version.checked_add(1);
@@ -129,7 +145,7 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
     }))
 }
 
-/// A row whose version is above one that its agent has; `None` if it is already, is to go, or cannot be.
+/// A row whose version is above its agent's; `None` if it is already, is being deleted, or cannot be raised.
 pub(super) fn raised(row: &Bundle, above: i64, now: Timestamp) -> Option<Bundle> {
     if row.is_deleting() || above < i64::from(row.version) {
         return None;
@@ -143,20 +159,20 @@ fn foreign(id: &str) -> Fault {
     Fault::new(Code::Forbidden, format!("the resource belongs to another source, id: {id}"))
 }
 
-/// Whether this is what was stored last: whoever sends it again did not hear that it was.
+/// Whether the event is the stored one, sent again because the response was lost.
 pub(super) fn is_retry(stored: &Event, event: &Event) -> bool {
-    stored.source == event.source && stored.id == event.id && same(stored, event)
+    stored.source == event.source && stored.id == event.id && is_same_spec(stored, event)
 }
 
-/// Whether two events want the same. Their ids, times and trace ids may differ.
-fn same(old: &Event, new: &Event) -> bool {
+/// Whether two events have the same spec. Their ids, times and trace ids may differ.
+fn is_same_spec(old: &Event, new: &Event) -> bool {
     let data = |event: &Event| serde_json::from_slice::<Value>(&event.data).ok();
-    let metadata = |event: &Event| event.metadata_object().ok().map(wanted_metadata);
+    let metadata = |event: &Event| event.metadata_object().ok().map(spec_metadata);
     old.others == new.others && data(old) == data(new) && metadata(old) == metadata(new)
 }
 
-/// Without what the server fills in when a client reads the work, and which therefore comes back with every change.
-fn wanted_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
+/// Without the fields the server sets on reads, which a client therefore sends back with every change.
+fn spec_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
     for filled in
         ["resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "uid", "managedFields"]
     {
@@ -165,7 +181,7 @@ fn wanted_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
     metadata
 }
 
-/// A row that is to go; `None` if it is to go already.
+/// A row being deleted; `None` if it is already.
 pub(super) fn deleted(row: &Bundle, source: Option<&str>, now: Timestamp) -> Result<Option<Bundle>, Fault> {
     if source.is_some_and(|source| source != row.source) {
         return Err(foreign(&row.id));
@@ -174,52 +190,57 @@ pub(super) fn deleted(row: &Bundle, source: Option<&str>, now: Timestamp) -> Res
         return Ok(None);
     }
     let mut row = Bundle { deleted_at: Some(now.into()), updated_at: now.into(), ..row.clone() };
-    row.delivery.again(now);
+    row.delivery.restart(now);
     row.delivery.published = None;
     Ok(Some(row))
 }
 
-/// What is read of a status before it is kept as it is.
+/// The part of a status that is parsed; the rest is stored as received.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
-    conditions: Option<Vec<ToldCondition>>,
-    /// Not looked at, but a status that names it twice could not be shown.
+struct ParsedStatus {
+    conditions: Option<Vec<ParsedCondition>>,
+    /// Unused, but a status with this member twice could not be rendered.
     #[serde(rename = "resourceStatus")]
     _resource_status: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct ToldCondition {
+struct ParsedCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
 }
 
-impl Told {
-    fn is(&self, kind: &str) -> bool {
-        self.conditions.iter().flatten().any(|one| one.kind == kind && one.status == "True")
+impl ParsedStatus {
+    fn is_true(&self, kind: &str) -> bool {
+        self.conditions.iter().flatten().any(|condition| condition.kind == kind && condition.status == "True")
     }
 }
 
-/// What a status event does to a row.
-pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) -> Result<Verdict, Fault> {
+/// Applies a status event to a row.
+pub(super) fn apply_status(
+    row: &Bundle,
+    event: &Event,
+    server: &str,
+    now: Timestamp,
+) -> Result<Verdict, Fault> {
     if event.cluster_name != row.consumer_name {
         return Ok(Verdict::Keep(Outcome::WrongConsumer));
     }
     if event.original_source.as_deref() != Some(server) {
         return Ok(Verdict::Keep(Outcome::WrongSource));
     }
-    let told: Told = event.payload().map_err(invalid)?;
+    let status: ParsedStatus = event.payload().map_err(invalid)?;
     let sequence = event.sequence_id.as_deref().unwrap_or_default();
     let newer_than = |known: Option<&str>| SequenceId::supersedes(sequence, known);
-    if told.is(aro_bundle::condition::DELETED) {
-        // What was told before in this life does not matter: an agent whose clock was set back must be able to say it.
+    if status.is_true(aro_bundle::condition::DELETED) {
+        // Earlier statuses of this bundle do not matter: an agent whose clock was set back must be able to report it.
         if row.delivery.floor.is_some() && !newer_than(row.delivery.floor.as_deref()) {
             return Ok(Verdict::Keep(Outcome::Stale));
         }
         if row.is_deleting() {
-            return Ok(Verdict::Remove(kept_status(row, event)?, event.sequence_id.clone()));
+            return Ok(Verdict::Remove(stored_status(row, event)?, event.sequence_id.clone()));
         }
         if !newer_than(row.delivery.sequence.as_deref()) {
             return Ok(Verdict::Keep(Outcome::Stale));
@@ -227,17 +248,17 @@ pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) ->
         let mut row = row.clone();
         row.delivery.observed_version = 0;
         row.delivery.sequence = Some(sequence.to_owned());
-        row.delivery.again(now);
-        return Ok(Verdict::Replace(Box::new(row), Outcome::Lost));
+        row.delivery.restart(now);
+        return Ok(Verdict::Replace(Box::new(row), Outcome::Republish));
     }
     let version = event.version().map_err(invalid)?;
-    let answers = event.kind.action == Action::ResyncResponse;
-    if answers && version > row.version && newer_than(row.delivery.sequence.as_deref()) {
-        // Asked what it has, the agent names more than the store knows: that has forgotten something, and the agent takes
-        // what is wanted now for old.
+    let is_response = event.kind.action == Action::ResyncResponse;
+    if is_response && version > row.version && newer_than(row.delivery.sequence.as_deref()) {
+        // In response to a resync the agent has a newer version than the store: the store was restored, and the agent would
+        // drop the current spec as stale.
         if let Some(mut raised) = raised(row, version.into(), now) {
             raised.delivery.sequence = Some(sequence.to_owned());
-            return Ok(Verdict::Replace(Box::new(raised), Outcome::Lost));
+            return Ok(Verdict::Replace(Box::new(raised), Outcome::Republish));
         }
     }
     if version != row.version {
@@ -252,16 +273,16 @@ pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) ->
     if times.as_ref().is_some_and(|times| !row.is_deleting() && times.hash != row.delivery.hash) {
         return Ok(Verdict::Keep(Outcome::Stale));
     }
-    let mut row = Bundle { status: Some(kept_status(row, event)?), ..row.clone() };
+    let mut row = Bundle { status: Some(stored_status(row, event)?), ..row.clone() };
     let observed = Moment(event.time.unwrap_or(now));
-    let applied = told.is(aro_bundle::condition::APPLIED).then_some(observed);
+    let applied = status.is_true(aro_bundle::condition::APPLIED).then_some(observed);
     let delivery = &mut row.delivery;
     delivery.sequence = Some(sequence.to_owned());
     delivery.observed_version = row.version;
     delivery.received =
         times.as_ref().map(|times| times.received.into()).or(delivery.received).or(Some(observed));
-    let told_applied = times.as_ref().and_then(|times| times.applied).map(Moment);
-    delivery.applied = told_applied.or(delivery.applied).or(applied);
+    let reported_applied = times.as_ref().and_then(|times| times.applied).map(Moment);
+    delivery.applied = reported_applied.or(delivery.applied).or(applied);
     delivery.observed = times.and_then(|times| times.observed).map(Moment).or(Some(observed));
     if row.deleted_at.is_none() {
         delivery.next_attempt = None;
@@ -270,8 +291,8 @@ pub(super) fn told(row: &Bundle, event: &Event, server: &str, now: Timestamp) ->
     Ok(Verdict::Replace(Box::new(row), Outcome::Stored))
 }
 
-/// The status event with the source's metadata: the agent only knows the work under another name.
-fn kept_status(row: &Bundle, event: &Event) -> Result<Box<RawValue>, Fault> {
+/// The status event with the source's metadata, since on the cluster the work has another name.
+fn stored_status(row: &Bundle, event: &Event) -> Result<Box<RawValue>, Fault> {
     #[derive(Deserialize)]
     struct Payload<'a> {
         #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! Deliveries: what is due, who delivers it, and giving up on a cluster that is gone.
+//! Deliveries: which are due, which replica claims them, and the removal of bundles of a lost cluster.
 
 use aro_base::Timestamp;
 use aro_bundle::{Action, Event, EventType, SequenceId, SequenceSource, condition, json};
@@ -10,13 +10,12 @@ use super::decide;
 use super::{ATTEMPTS, BUNDLE, Bundle, Moment, Row, Rows, bundles_of, contended, of_type};
 use crate::fault::Fault;
 
-/// How many rows are looked at in one go.
+/// Rows per page.
 const PAGE: usize = 100;
 
 impl Rows {
-    /// A page of the bundles whose consumer has not answered for what is wanted and that are due to be published again
-    /// by then.
-    pub async fn undelivered(
+    /// A page of the unconfirmed bundles whose next attempt is due by then.
+    pub async fn due_bundles(
         &self,
         before: Timestamp,
         page: Page,
@@ -24,8 +23,8 @@ impl Rows {
         self.page(&of_type(BUNDLE, Some(due(Some(before))?)), page).await
     }
 
-    /// A page of the bundles whose consumer has not answered for what is wanted, of one consumer or all.
-    pub async fn waiting(
+    /// A page of the unconfirmed bundles of one consumer, or of all.
+    pub async fn undelivered_bundles(
         &self,
         consumer: Option<&str>,
         page: Page,
@@ -38,8 +37,8 @@ impl Rows {
         self.page(&query, page).await
     }
 
-    /// Takes the next attempt at publishing a bundle: of several who try with the same row one gets it. It gets the row
-    /// as it is then; `None` means that somebody was faster or that there is no need any more.
+    /// Claims the next attempt at publishing a bundle: of several replicas with the same row one succeeds, and gets the row as
+    /// it is then. `None` if another replica has claimed it, or the bundle is confirmed.
     pub async fn claim_attempt(&self, row: &Row<Bundle>) -> Result<Option<Row<Bundle>>, Fault> {
         if !row.value.is_undelivered() {
             return Ok(None);
@@ -49,7 +48,7 @@ impl Rows {
         self.put(bundle, Some(row.etag.clone())).await
     }
 
-    /// Notes when the broker first took a version. `false`: there is nothing to note, it is another version by now.
+    /// Records when the broker first acknowledged a version. `false` if it is recorded already, or the version is another.
     pub async fn mark_published(&self, id: &str, version: i32, when: Timestamp) -> Result<bool, Fault> {
         for _ in 0..ATTEMPTS {
             let Some(row) = self.find_bundle(id).await? else { return Ok(false) };
@@ -65,8 +64,8 @@ impl Rows {
         Err(contended(id))
     }
 
-    /// Lets the versions of a bundle go on above one that an agent has. `None`: there is no need to, or no room.
-    pub async fn raise(&self, id: &str, above: i64) -> Result<Option<Bundle>, Fault> {
+    /// Raises the version of a bundle above an agent's. `None` if it is above already, or there is no room.
+    pub async fn raise_version(&self, id: &str, above: i64) -> Result<Option<Bundle>, Fault> {
         for _ in 0..ATTEMPTS {
             let Some(row) = self.find_bundle(id).await? else { return Ok(None) };
             let Some(raised) = decide::raised(&row.value, above, self.clock.now()) else { return Ok(None) };
@@ -77,34 +76,34 @@ impl Rows {
         Err(contended(id))
     }
 
-    /// Says that a consumer's cluster is gone and will never answer: its bundles that are to go are removed, and their
-    /// sources are told so. What is still wanted stays. Returns how many went.
+    /// Removes the bundles being deleted of a consumer whose cluster is lost, with a final status for their sources. All other
+    /// bundles stay. Returns how many were removed.
     pub async fn abandon(&self, consumer: &str) -> Result<usize, Fault> {
-        let deleting = Expr::IsNull(Path::member("deleted_at")).negated().check().map_err(refused)?;
+        let deleting = Expr::IsNull(Path::member("deleted_at")).negated().check().map_err(invalid_query)?;
         let query = of_type(BUNDLE, Some(deleting)).under(bundles_of(consumer));
-        let mut gone = 0;
+        let mut removed = 0;
         let mut page = Page::first(PAGE);
         loop {
             let (rows, next) = self.page::<Bundle>(&query, page).await?;
             for row in rows {
-                let (status, sequence) = self.last_words(&row.value)?;
-                // Somebody else was faster: the agent lives after all, or another operator asked too.
-                gone += usize::from(self.remove(row, status, Some(sequence)).await?);
+                let (status, sequence) = self.abandoned_status(&row.value)?;
+                // On a conflict the agent is alive after all, or another operator has abandoned the consumer too.
+                removed += usize::from(self.remove(row, status, Some(sequence)).await?);
             }
             match next {
                 Some(next) => page = Page { size: PAGE, after: Some(next) },
-                None => return Ok(gone),
+                None => return Ok(removed),
             }
         }
     }
 
-    /// What the agent would have said at the end.
-    fn last_words(&self, bundle: &Bundle) -> Result<(Box<RawValue>, String), Fault> {
+    /// The final status in place of the agent's.
+    fn abandoned_status(&self, bundle: &Bundle) -> Result<(Box<RawValue>, String), Fault> {
         let now = self.clock.now();
         let known = bundle.delivery.sequence.as_deref().and_then(SequenceId::parse);
         let sequence = SequenceSource::after(known).next(now).to_string();
         let message = format!(
-            "The cluster {} was abandoned; nobody looked what is left of the manifests",
+            "The cluster {} was abandoned; remaining manifests were not checked",
             bundle.consumer_name
         );
         let data = json!({ "conditions": [{
@@ -123,7 +122,7 @@ impl Rows {
             resource_id: Some(bundle.id.clone()),
             resource_version: Some(bundle.version),
             sequence_id: Some(sequence.clone()),
-            // Of a bundle that cannot be read its source is told at least the end.
+            // The source of a bundle that cannot be decoded gets the final status all the same.
             metadata: bundle.spec_event().ok().and_then(|spec| spec.metadata),
             ..event
         };
@@ -132,16 +131,16 @@ impl Rows {
     }
 }
 
-/// Bundles that have to be published again, by then or at all.
+/// Bundles with a next attempt, due by then or at any time.
 fn due(before: Option<Timestamp>) -> Result<Condition, Fault> {
-    let path = Path::new(["delivery", "next_attempt"]).map_err(refused)?;
+    let path = Path::new(["delivery", "next_attempt"]).map_err(invalid_query)?;
     let expr = match before {
         Some(before) => Expr::Compare(path, Relation::Le, Literal::Text(Moment(before).to_string())),
         None => Expr::IsNull(path).negated(),
     };
-    expr.check().map_err(refused)
+    expr.check().map_err(invalid_query)
 }
 
-fn refused(error: ConditionError) -> Fault {
-    Fault::caused("a query of ours was refused", error)
+fn invalid_query(error: ConditionError) -> Fault {
+    Fault::caused("invalid query", error)
 }

@@ -1,4 +1,4 @@
-//! Times as rows keep them: always with six digits of a second, so that the order of texts is the order of times.
+//! Times in rows: always with six fractional digits, so that the order of strings is the order of times.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Moment(pub Timestamp);
 
 impl Moment {
-    /// As Kubernetes writes times: without fractions.
+    /// The Kubernetes format, without fractions.
     pub fn seconds(self) -> String {
         self.written().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Agents say what time it is, and one may say anything: a year that does not have four digits would make a row that
-    /// nobody can read again.
+    /// Clamps a time to years of four digits. An agent may report any time, and a row with another year could not be
+    /// decoded.
     fn written(self) -> Timestamp {
         self.0.max(Timestamp::from_second(EARLIEST).unwrap_or_default())
     }

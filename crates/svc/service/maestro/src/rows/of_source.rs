@@ -6,7 +6,7 @@ use super::{BUNDLE, Bundle, Row, Rows, of_type};
 use crate::fault::Fault;
 
 impl Rows {
-    /// One page of a source's bundles, those that are to go included.
+    /// One page of a source's bundles, including those being deleted.
     pub async fn of_source(
         &self,
         source: &str,

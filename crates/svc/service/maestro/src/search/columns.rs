@@ -1,4 +1,4 @@
-//! The columns that searches may name, and what they compare with.
+//! The searchable columns, and the types they compare with.
 
 use aro_base::Timestamp;
 use aro_store::{Expr, Literal, Path, Relation};
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::rows::Moment;
 
-/// What is searched.
+/// The searched collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
     /// Bundles.
@@ -16,7 +16,7 @@ pub enum Table {
     Consumers,
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -59,7 +59,7 @@ const CONSUMERS: &[Column] = &[
 ];
 
 impl Table {
-    /// What searches may put before a column.
+    /// The prefix that a search may put before a column.
     fn name(self) -> &'static str {
         match self {
             Self::Bundles => "resources",
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Finds a column by its name, which may begin with the table's.
+    /// Finds a column by its name, with or without the table's prefix.
     pub(super) fn column(self, written: &str) -> Result<Column, String> {
         let lower = written.to_ascii_lowercase();
         let name = lower.strip_prefix(self.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(&lower);
@@ -94,7 +94,7 @@ impl Column {
         format!("`{}` is compared with {what}, not with `{value}`", self.name)
     }
 
-    /// The value that a text stands for in a comparison with this column.
+    /// The value of a string in a comparison with this column.
     pub(super) fn literal(self, value: &str) -> Result<Literal, String> {
         match self.kind {
             Kind::Text => Ok(Literal::Text(value.to_owned())),
@@ -127,7 +127,7 @@ impl Column {
     }
 }
 
-/// A time with its zone, or one or a date without, which then is UTC.
+/// A time with its zone, or a time or date without one, which is UTC.
 fn time(text: &str) -> Option<Timestamp> {
     let zoned = || text.parse::<Timestamp>().ok();
     let plain =

@@ -1,4 +1,4 @@
-//! The grammar that looks into JSON: `column -> 'member' ->> 'member' operator value`, joined by `and`, `or` and
+//! The grammar that reaches into JSON: `column -> 'member' ->> 'member' operator value`, joined by `and`, `or` and
 //! parentheses.
 
 use aro_store::{Expr, Literal, Path, Relation};
@@ -6,7 +6,7 @@ use aro_store::{Expr, Literal, Path, Relation};
 use super::columns::{Column, Kind, Table};
 use super::{MAX_NESTING, joined};
 
-/// How many `and` and `or` a search may have.
+/// The `and` and `or` of one search.
 const MAX_CONNECTIVES: usize = 10;
 
 pub(super) fn read(table: Table, text: &str) -> Result<Expr, String> {
@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
         self.rest = self.rest.trim_start();
     }
 
-    /// The beginning of what is left, for messages.
+    /// The start of the remaining text, for error messages.
     fn head(&self) -> String {
         self.rest.chars().take(20).collect()
     }
@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// A word, not the beginning of a longer one.
+    /// A keyword, not the prefix of a longer word.
     fn takes_word(&mut self, word: &str) -> bool {
         self.blank();
         let Some((head, rest)) = self.rest.split_at_checked(word.len()) else { return false };
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
         Ok(if not { list.negated() } else { list })
     }
 
-    /// A member of a column of JSON: its text compared, or what it contains.
+    /// A member of a JSON column: its text compared, or its content.
     fn member(&mut self, column: Column) -> Result<Expr, String> {
         if column.kind != Kind::Json {
             return Err(format!("`{}` cannot be looked into", column.name));
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         Ok(if not { list.negated() } else { list })
     }
 
-    /// Whether a pattern follows, and whether it has no regard to case.
+    /// Whether a pattern follows, and whether it ignores case.
     fn takes_like(&mut self) -> Option<bool> {
         if self.takes_word("like") {
             return Some(false);
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
         Ok(value.to_owned())
     }
 
-    /// Text in single quotes; a backslash before a quote takes it as it is.
+    /// A string in single quotes; a backslash escapes a quote.
     fn quoted(&mut self) -> Result<String, String> {
         if !self.takes("'") {
             return Err(format!("a text in quotes is expected before `{}`", self.head()));

@@ -1,14 +1,14 @@
-//! What lists are sorted by: `column [asc|desc]`, several with commas between.
+//! The order of lists: `column [asc|desc]`, separated by commas.
 
 use aro_store::Order;
 
 use super::columns::{Kind, Table};
 use crate::fault::{Code, Fault};
 
-/// How many keys a list may be sorted by.
+/// The sort keys of one list.
 const MAX_KEYS: usize = 8;
 
-/// Reads an order; an empty text is none.
+/// Parses an order; an empty string is none.
 pub fn order(table: Table, text: &str) -> Result<Vec<Order>, Fault> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

@@ -1,6 +1,6 @@
 //! The older grammar: `column operator literal`, joined by `and`, `or`, `not` and parentheses.
 //!
-//! Arithmetic on columns is refused: nobody needs it, and no index can help it.
+//! Arithmetic on columns is rejected: no client uses it, and no index supports it.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -14,7 +14,7 @@ use super::{MAX_NESTING, joined};
 enum Token {
     /// A name or a keyword.
     Word(String),
-    /// A name in quotes of names: never a keyword.
+    /// A quoted name: never a keyword.
     Name(String),
     Text(String),
     Number(String),
@@ -221,7 +221,7 @@ fn run(chars: &mut Peekable<CharIndices<'_>>, mut belongs: impl FnMut(char) -> b
     std::iter::from_fn(|| chars.next_if(|(_, c)| belongs(*c))).map(|(_, c)| c).collect()
 }
 
-/// Digits, perhaps with a fraction and an exponent; whether they make a number is seen when it is compared.
+/// Digits with an optional fraction and exponent; the comparison parses them.
 fn number(chars: &mut Peekable<CharIndices<'_>>) -> String {
     let mut last = '0';
     run(chars, |c| {
@@ -232,7 +232,7 @@ fn number(chars: &mut Peekable<CharIndices<'_>>) -> String {
     })
 }
 
-/// Text up to its end; the end twice stands for itself.
+/// A string up to its quote; a doubled quote stands for itself.
 fn until(chars: &mut Peekable<CharIndices<'_>>, end: char) -> Result<String, String> {
     let mut text = String::new();
     while let Some((_, c)) = chars.next() {

@@ -1,20 +1,20 @@
-//! What a subscriber still has to be sent: the newest of each bundle, in the order of their first mention.
+//! What waits for a subscriber: the newest event of each bundle, in the order of their first entry.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use aro_bundle::Event;
 
-/// How much may wait.
+/// Limits of what waits.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct Limits {
     /// Bundles.
     pub bundles: usize,
     /// Bytes of their events.
     pub bytes: usize,
 }
 
-/// Events that wait for a subscriber. A newer one of the same bundle takes the place of the older.
+/// Events that wait for a subscriber. A newer event of a bundle replaces the older.
 #[derive(Debug, Default)]
 pub struct Pending {
     order: VecDeque<Arc<str>>,
@@ -23,11 +23,11 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Adds an event. `false`: it is too much, and nothing was added.
-    pub fn add(&mut self, bundle: &str, event: Arc<Event>, most: Bounds) -> bool {
+    /// Adds an event. Returns false, and adds nothing, if a limit is exceeded.
+    pub fn add(&mut self, bundle: &str, event: Arc<Event>, limits: Limits) -> bool {
         let older = self.newest.get(bundle).map(|older| older.size());
         let bytes = self.bytes - older.unwrap_or_default() + event.size();
-        if bytes > most.bytes || (older.is_none() && self.newest.len() >= most.bundles) {
+        if bytes > limits.bytes || (older.is_none() && self.newest.len() >= limits.bundles) {
             return false;
         }
         self.bytes = bytes;
@@ -41,14 +41,14 @@ impl Pending {
         true
     }
 
-    /// Takes the next one.
+    /// Takes the next event.
     pub fn take(&mut self) -> Option<Arc<Event>> {
         let event = self.newest.remove(&self.order.pop_front()?)?;
         self.bytes -= event.size();
         Some(event)
     }
 
-    /// Lets go of everything.
+    /// Removes all events.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -72,47 +72,47 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_subscriber_is_sent_the_newest_of_each_bundle_and_never_all_of_them() {
-        let two = Bounds { bundles: 2, bytes: usize::MAX };
+    fn slow_subscriber_gets_only_the_newest_event_of_each_bundle() {
+        let limits = Limits { bundles: 2, bytes: usize::MAX };
         let mut pending = Pending::default();
         for turn in 0..1000 {
-            assert!(pending.add("a", event(&format!("a{turn}")), two));
-            assert!(pending.add("b", event(&format!("b{turn}")), two));
+            assert!(pending.add("a", event(&format!("a{turn}")), limits));
+            assert!(pending.add("b", event(&format!("b{turn}")), limits));
         }
-        assert!(!pending.add("c", event("c"), two), "a third bundle is one too many");
+        assert!(!pending.add("c", event("c"), limits), "a third bundle exceeds the limit");
         let taken: Vec<String> =
             std::iter::from_fn(|| pending.take()).map(|event| event.id.clone()).collect();
         assert_eq!(taken, ["a999", "b999"]);
-        assert!(pending.add("c", event("c"), two));
+        assert!(pending.add("c", event("c"), limits));
     }
 
     #[test]
-    fn few_bundles_with_large_statuses_are_too_much_as_well() {
-        let most = Bounds { bundles: 1000, bytes: 1_000_000 };
+    fn few_bundles_with_large_statuses_exceed_the_byte_limit() {
+        let limits = Limits { bundles: 1000, bytes: 1_000_000 };
         let mut pending = Pending::default();
-        assert!(pending.add("a", of_size(400_000), most) && pending.add("b", of_size(400_000), most));
-        assert!(!pending.add("c", of_size(400_000), most));
-        assert!(!pending.add("a", of_size(900_000), most), "a newer one may be larger");
-        assert!(pending.add("a", of_size(1), most), "or smaller");
-        assert!(pending.add("c", of_size(400_000), most));
+        assert!(pending.add("a", of_size(400_000), limits) && pending.add("b", of_size(400_000), limits));
+        assert!(!pending.add("c", of_size(400_000), limits));
+        assert!(!pending.add("a", of_size(900_000), limits), "a newer one may be larger");
+        assert!(pending.add("a", of_size(1), limits), "or smaller");
+        assert!(pending.add("c", of_size(400_000), limits));
     }
 
     proptest! {
         #[test]
-        fn what_waits_is_counted_exactly_and_never_above_the_bounds(
+        fn what_waits_is_counted_exactly_and_within_the_limits(
             steps in prop::collection::vec((0..6_u8, 0..3000_usize, any::<bool>()), 0..200),
         ) {
-            let most = Bounds { bundles: 4, bytes: 8000 };
+            let limits = Limits { bundles: 4, bytes: 8000 };
             let mut pending = Pending::default();
             for (bundle, size, take) in steps {
                 if take {
                     pending.take();
                 } else {
-                    pending.add(&bundle.to_string(), of_size(size), most);
+                    pending.add(&bundle.to_string(), of_size(size), limits);
                 }
                 let bytes: usize = pending.newest.values().map(|event| event.size()).sum();
                 prop_assert_eq!(pending.bytes, bytes);
-                prop_assert!(bytes <= most.bytes && pending.newest.len() <= most.bundles);
+                prop_assert!(bytes <= limits.bytes && pending.newest.len() <= limits.bundles);
                 prop_assert_eq!(pending.order.len(), pending.newest.len());
             }
         }

@@ -1,11 +1,11 @@
-//! Up to which place in the feed each source was told, so that a new subscription begins there.
+//! The feed position up to which each source was served, so that a new subscription starts there.
 //!
-//! The first place is written down when a source first subscribes, so that even one that leaves at once misses nothing.
-//! While a source listens, its place is written down from time to time, always one that everything before was sent: after
-//! a crash it is a little too early, never too late. One that does not read keeps the place it has, however long it sleeps
-//! (farewells of bundles that went are there for an hour all the same). Places are kept per replica, for as long as a farewell
-//! is; whoever subscribes begins at the oldest of them. They are a source's, not a client's: what one of its clients was told,
-//! the source was told.
+//! The first position is stored when a source first subscribes, so that even a source that disconnects at once misses
+//! nothing. While a source is subscribed, its position is stored from time to time, always one before which everything was
+//! sent: after a crash it is a little too early, never too late. A subscriber that does not read keeps its position for as
+//! long as it is connected (tombstones of removed bundles last an hour all the same). Positions are stored per replica and
+//! expire with the tombstones. A new subscription starts at the oldest of them. They belong to a source, not to a client:
+//! what one client got, the source got.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use aro_store::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::sweep::Sweep;
+use super::replay::Replay;
 use super::{Streams, Subscriber};
 use crate::fault::Fault;
 
-/// Places are no rows: whoever follows the rows must not be woken by them.
+/// Not in the rows' container: a stored position must not wake the followers of the rows.
 const POSITIONS: Container = Container::new("maestro-streams");
 const KIND: &str = "position";
-/// How long a place is kept.
-const KEPT: Duration = Duration::from_hours(1);
-/// How often places are looked at.
+/// How long a position is kept.
+const TTL: Duration = Duration::from_hours(1);
+/// How often positions are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// How often a place is written again though nothing happened, so that it does not expire.
+/// How often an unchanged position is stored again, so that it does not expire.
 const REFRESH: SignedDuration = SignedDuration::from_secs(30);
-/// Places of others that were not written for so long are of streams that ended; one replay is enough for them.
+/// A position not stored for this long belongs to a stream that has ended; it is replayed once.
 const ENDED: SignedDuration = SignedDuration::from_secs(90);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,93 +40,92 @@ struct Position {
     source: String,
     #[serde(flatten)]
     head: Head,
-    /// When it was written, for the last time.
+    /// When it was last stored.
     at: Timestamp,
 }
 
-/// A place in the feed, and when it was the newest there was: cursors do not say which of them is older.
+/// A position in the feed, and when it was the newest: cursors have no order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) cursor: Cursor,
     pub(super) reached: Timestamp,
 }
 
-/// A place that this replica has written down.
+/// A position that this replica has stored.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct Stored {
     head: Head,
     pub(super) at: Timestamp,
 }
 
-/// The places this replica has written down, by source.
+/// The positions that this replica has stored, by source.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    written: Mutex<HashMap<String, Written>>,
-    /// Held by whoever looks at places and writes one: a newcomer's must not be overwritten by what was seen before it came.
-    turn: tokio::sync::Mutex<()>,
+pub(super) struct Positions {
+    stored: Mutex<HashMap<String, Stored>>,
+    /// Held while positions are read and stored: a new subscriber's must not be overwritten with one read before it came.
+    exclusive: tokio::sync::Mutex<()>,
 }
 
-/// A place of a stream that ended, by what lets go of it.
+/// The stored position of a stream that has ended, as the batch that deletes it.
 #[derive(Debug)]
-pub struct Place(Batch);
+pub struct EndedPosition(Batch);
 
-/// A place that everything before was sent to everybody who listened then.
+/// A position before which everything was sent to all subscribers of that time.
 struct Drained {
     head: Head,
-    listeners: Vec<Arc<Subscriber>>,
+    subscribers: Vec<Arc<Subscriber>>,
 }
 
 impl Streams {
-    pub(super) async fn keep_positions(&self) {
+    pub(super) async fn maintain_positions(&self) {
         let mut drained: HashMap<String, Drained> = HashMap::new();
         loop {
             tokio::time::sleep(TICK).await;
-            let Some(head) = self.at.borrow().clone() else { continue };
+            let Some(head) = self.head.borrow().clone() else { continue };
             let sources: Vec<(String, Vec<Arc<Subscriber>>)> = {
-                let listeners = self.listeners.lock();
-                // Nobody can have joined and be forgotten: its place is written after it joined.
-                self.places.written.lock().retain(|source, _| listeners.contains_key(source));
-                listeners.iter().map(|(source, all)| (source.clone(), all.clone())).collect()
+                let subscribers = self.subscribers.lock();
+                // A new subscriber is not lost here: its position is stored after it was registered.
+                self.positions.stored.lock().retain(|source, _| subscribers.contains_key(source));
+                subscribers.iter().map(|(source, all)| (source.clone(), all.clone())).collect()
             };
-            drained.retain(|source, _| sources.iter().any(|(one, _)| one == source));
-            for (source, listeners) in sources {
-                // A moment lies between the last word being taken and its being sent: what was drained one look ago is.
-                if let Err(error) = self.keep_position(&source, drained.remove(&source)).await {
-                    tracing::debug!(source, error = %chain(&error), "a place in the feed was not written down");
+            drained.retain(|source, _| sources.iter().any(|(subscribed, _)| subscribed == source));
+            for (source, subscribers) in sources {
+                // An event may be taken and not sent yet, so a drained position counts one tick later.
+                if let Err(error) = self.store_or_refresh(&source, drained.remove(&source)).await {
+                    tracing::debug!(source, error = %chain(&error), "feed position not stored");
                 }
-                if listeners.iter().all(|one| one.is_drained()) {
-                    drained.insert(source, Drained { head: head.clone(), listeners });
+                if subscribers.iter().all(|subscriber| subscriber.is_drained()) {
+                    drained.insert(source, Drained { head: head.clone(), subscribers });
                 }
             }
         }
     }
 
-    /// Moves the place of a source on, or keeps it from expiring.
-    async fn keep_position(&self, source: &str, drained: Option<Drained>) -> Result<(), StoreError> {
-        let _turn = self.places.turn.lock().await;
-        let written = self.places.written.lock().get(source).cloned();
-        let is_known = |one: &Arc<Subscriber>, then: &Drained| {
-            then.listeners.iter().any(|known| Arc::ptr_eq(known, one))
+    /// Advances the position of a source, or refreshes it.
+    async fn store_or_refresh(&self, source: &str, drained: Option<Drained>) -> Result<(), StoreError> {
+        let _exclusive = self.positions.exclusive.lock().await;
+        let stored = self.positions.stored.lock().get(source).cloned();
+        let is_known = |subscriber: &Arc<Subscriber>, then: &Drained| {
+            then.subscribers.iter().any(|known| Arc::ptr_eq(known, subscriber))
         };
-        // Who came since may have to be told from further back.
-        let listening = self.listeners.lock().get(source).cloned().unwrap_or_default();
-        let drained = drained.filter(|then| listening.iter().all(|one| is_known(one, then)));
-        // One that does not read keeps the place where it is, not the others from having one.
-        let Some(head) = drained.map(|then| then.head).or_else(|| Some(written.as_ref()?.head.clone()))
-        else {
+        // A subscriber registered since may start further back.
+        let subscribers = self.subscribers.lock().get(source).cloned().unwrap_or_default();
+        let drained = drained.filter(|then| subscribers.iter().all(|subscriber| is_known(subscriber, then)));
+        // Without a drained position the stored one is refreshed.
+        let Some(head) = drained.map(|then| then.head).or_else(|| Some(stored.as_ref()?.head.clone())) else {
             return Ok(());
         };
-        let now = self.dispatcher.clock.now();
+        let now = self.rows.clock().now();
         let is_fresh =
-            |written: Written| written.head.cursor == head.cursor && now.duration_since(written.at) < REFRESH;
-        if written.is_some_and(is_fresh) {
+            |stored: Stored| stored.head.cursor == head.cursor && now.duration_since(stored.at) < REFRESH;
+        if stored.is_some_and(is_fresh) {
             return Ok(());
         }
         self.write_position(source, head, now).await
     }
 
     async fn write_position(&self, source: &str, head: Head, at: Timestamp) -> Result<(), StoreError> {
-        let store = self.dispatcher.rows.store();
+        let store = self.rows.store();
         let key = position_key(source, &self.replica);
         let position = Position { source: source.to_owned(), head: head.clone(), at };
         let body = Raw::of(&position).map_err(|error| StoreError::Corrupt(error.into()))?;
@@ -134,7 +133,7 @@ impl Streams {
             id: key.id.clone(),
             resource_type: KIND.to_owned(),
             resource_id: format!("/streams/{}", key.id),
-            ttl: Some(KEPT),
+            ttl: Some(TTL),
             body,
         };
         let op = match store.get(&key).await? {
@@ -142,57 +141,57 @@ impl Streams {
             None => Op::Create(new),
         };
         store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await?;
-        self.places.written.lock().insert(source.to_owned(), Written { head, at });
+        self.positions.stored.lock().insert(source.to_owned(), Stored { head, at });
         Ok(())
     }
 
-    /// What a source was not told, for one that has begun to listen at this place.
-    pub(super) async fn missed(&self, source: &str, began: Option<Head>) -> Result<Option<Sweep>, Fault> {
-        let unread = |error| Fault::caused("the feed cannot be read", error);
-        let _turn = self.places.turn.lock().await;
-        let places = self.positions(source).await.map_err(unread)?;
-        let now = self.dispatcher.clock.now();
-        let Some(oldest) = places.iter().min_by_key(|(_, place)| place.head.reached) else {
-            // However soon it leaves, from here on nothing is missed.
+    /// The replay for a subscriber of a source that was registered at position `began`.
+    pub(super) async fn missed(&self, source: &str, began: Option<Head>) -> Result<Option<Replay>, Fault> {
+        let failed = |error| Fault::caused("read the feed", error);
+        let _exclusive = self.positions.exclusive.lock().await;
+        let positions = self.stored_positions(source).await.map_err(failed)?;
+        let now = self.rows.clock().now();
+        let Some(oldest) = positions.iter().min_by_key(|(_, position)| position.head.reached) else {
+            // However soon it disconnects, nothing after this position is missed.
             if let Some(head) = began.clone() {
-                self.write_position(source, head, now).await.map_err(unread)?;
+                self.write_position(source, head, now).await.map_err(failed)?;
             }
-            // What was being told in this very moment is told again, from where it began.
-            return Ok(began.map(|from| Sweep::Missed { from: from.cursor, ended: Vec::new() }));
+            // Statuses delivered at this moment are replayed from there.
+            return Ok(began.map(|from| Replay::Missed { from: from.cursor, ended: Vec::new() }));
         };
         let from = oldest.1.head.clone();
         let own = position_key(source, &self.replica).id;
-        match places.iter().find(|(document, _)| document.key.id == own) {
-            Some((_, place)) if place.head.reached <= from.reached => {
-                let written = Written { head: place.head.clone(), at: place.at };
-                self.places.written.lock().insert(source.to_owned(), written);
+        match positions.iter().find(|(document, _)| document.key.id == own) {
+            Some((_, position)) if position.head.reached <= from.reached => {
+                let stored = Stored { head: position.head.clone(), at: position.at };
+                self.positions.stored.lock().insert(source.to_owned(), stored);
             }
-            // The others' places end; this one is kept for as long as somebody listens here.
-            _ => self.write_position(source, from.clone(), now).await.map_err(unread)?,
+            // The other positions expire; this one is refreshed while the source is subscribed here.
+            _ => self.write_position(source, from.clone(), now).await.map_err(failed)?,
         }
-        let is_over = |(document, place): &(Document, Position)| {
-            document.key.id != own && now.duration_since(place.at) > ENDED
+        let is_over = |(document, position): &(Document, Position)| {
+            document.key.id != own && now.duration_since(position.at) > ENDED
         };
-        let ended = places.into_iter().filter(is_over).map(|(document, _)| {
-            let gone = Op::Delete(document.key.id, document.etag);
-            Place(Batch::new(POSITIONS, document.key.partition).with(gone))
+        let ended = positions.into_iter().filter(is_over).map(|(document, _)| {
+            let deletion = Op::Delete(document.key.id, document.etag);
+            EndedPosition(Batch::new(POSITIONS, document.key.partition).with(deletion))
         });
-        Ok(Some(Sweep::Missed { from: from.cursor, ended: ended.collect() }))
+        Ok(Some(Replay::Missed { from: from.cursor, ended: ended.collect() }))
     }
 
-    /// Forgets places of streams that ended.
-    pub(super) async fn let_go(&self, ended: Vec<Place>) {
-        for Place(gone) in ended {
-            let _ = self.dispatcher.rows.store().write(gone).await;
+    /// Deletes positions of streams that have ended.
+    pub(super) async fn delete_positions(&self, ended: Vec<EndedPosition>) {
+        for EndedPosition(deletion) in ended {
+            let _ = self.rows.store().write(deletion).await;
         }
     }
 
-    async fn positions(&self, source: &str) -> Result<Vec<(Document, Position)>, StoreError> {
+    async fn stored_positions(&self, source: &str) -> Result<Vec<(Document, Position)>, StoreError> {
         let query = Query::partition(POSITIONS, PartitionKey::new(source)).of_type(KIND);
-        let found = self.dispatcher.rows.store().query(&query, Page::first(100)).await?;
+        let found = self.rows.store().query(&query, Page::first(100)).await?;
         let read = |document: Document| {
             let position: Position = document.body.to().ok()?;
-            // Partitions do not tell upper from lower case; sources do.
+            // Partition keys are case-insensitive; sources are not.
             (position.source == source).then_some((document, position))
         };
         Ok(found.items.into_iter().filter_map(read).collect())
@@ -209,13 +208,13 @@ fn position_key(source: &str, replica: &str) -> DocKey {
 
 #[cfg(test)]
 impl Streams {
-    /// When the place of a source was written down here.
-    pub(super) fn written(&self, source: &str) -> Option<Timestamp> {
-        self.places.written.lock().get(source).map(|written| written.at)
+    /// When this replica stored the position of a source.
+    pub(super) fn stored_at(&self, source: &str) -> Option<Timestamp> {
+        self.positions.stored.lock().get(source).map(|stored| stored.at)
     }
 
-    /// The places that all replicas have written down for a source.
-    pub(super) async fn all_written(&self, source: &str) -> Vec<Head> {
-        self.positions(source).await.unwrap().into_iter().map(|(_, place)| place.head).collect()
+    /// The positions that all replicas have stored for a source.
+    pub(super) async fn all_stored(&self, source: &str) -> Vec<Head> {
+        self.stored_positions(source).await.unwrap().into_iter().map(|(_, position)| position.head).collect()
     }
 }

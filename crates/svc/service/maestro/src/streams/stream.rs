@@ -18,68 +18,68 @@ use uuid::Uuid;
 
 use super::Streams;
 use super::pending::Pending;
-use super::sweep::Sweep;
+use super::replay::Replay;
 
-/// How many questions of its source may wait for it.
-const SWEEPS: usize = 4;
+/// Replays that wait for a subscriber.
+const MAX_REPLAYS: usize = 4;
 
-/// Somebody who listens.
+/// A subscriber of a source.
 pub struct Subscriber {
     streams: Arc<Streams>,
     pub(super) source: String,
     waiting: Mutex<Waiting>,
-    news: Notify,
+    wake: Notify,
 }
 
 #[derive(Default)]
 struct Waiting {
     events: Pending,
-    sweeps: VecDeque<Sweep>,
+    replays: VecDeque<Replay>,
     overrun: bool,
-    /// The stream came for more and there was nothing: what it was given before is sent.
+    /// The stream has asked for more and there was nothing: everything before is sent.
     drained: bool,
 }
 
-/// What a stream is to do next.
+/// What a stream does next.
 enum Next {
     Send(Arc<Event>),
-    Sweep(Sweep),
+    Replay(Replay),
     Wait,
     Overrun,
 }
 
 impl Subscriber {
     pub(super) fn new(streams: Arc<Streams>, source: String) -> Arc<Self> {
-        Arc::new(Self { streams, source, waiting: Mutex::default(), news: Notify::new() })
+        Arc::new(Self { streams, source, waiting: Mutex::default(), wake: Notify::new() })
     }
 
-    /// Tells it something about a bundle.
-    pub(super) fn tell(&self, bundle: &str, event: Arc<Event>) {
+    /// Enqueues an event about a bundle.
+    pub(super) fn enqueue(&self, bundle: &str, event: Arc<Event>) {
         let mut waiting = self.waiting.lock();
         if waiting.overrun {
             return;
         }
         waiting.drained = false;
-        if !waiting.events.add(bundle, event, self.streams.most) {
+        if !waiting.events.add(bundle, event, self.streams.limits) {
             waiting.overrun = true;
             waiting.events.clear();
-            self.streams.dispatcher.observer.slow_subscribers.inc();
+            self.streams.metrics.slow_subscribers.inc();
         }
         drop(waiting);
-        self.news.notify_one();
+        self.wake.notify_one();
     }
 
-    /// Gives it something to go through. One that is asked faster than it reads is asked less often.
-    pub(super) fn bring(&self, sweep: Sweep) {
+    /// Enqueues a replay. Further ones are dropped while too many wait.
+    pub(super) fn replay(&self, replay: Replay) {
         let mut waiting = self.waiting.lock();
-        if waiting.sweeps.len() < SWEEPS {
+        if waiting.replays.len() < MAX_REPLAYS {
             waiting.drained = false;
-            waiting.sweeps.push_back(sweep);
-            self.news.notify_one();
+            waiting.replays.push_back(replay);
+            self.wake.notify_one();
         }
     }
 
-    /// Whether it has been sent everything.
+    /// Whether everything was sent.
     pub(super) fn is_drained(&self) -> bool {
         let waiting = self.waiting.lock();
         waiting.drained && !waiting.overrun
@@ -93,38 +93,38 @@ impl Subscriber {
         if let Some(event) = waiting.events.take() {
             return Next::Send(event);
         }
-        if let Some(sweep) = waiting.sweeps.pop_front() {
-            return Next::Sweep(sweep);
+        if let Some(replay) = waiting.replays.pop_front() {
+            return Next::Replay(replay);
         }
         waiting.drained = true;
         Next::Wait
     }
 
-    /// Gives it something to go through before everything else: what it missed, or the rest of what it is at.
-    pub(super) fn bring_first(&self, sweep: Sweep) {
+    /// Enqueues a replay before all others: what was missed, or the rest of the current one.
+    pub(super) fn replay_first(&self, replay: Replay) {
         let mut waiting = self.waiting.lock();
         waiting.drained = false;
-        waiting.sweeps.push_front(sweep);
+        waiting.replays.push_front(replay);
     }
 }
 
-/// A subscriber's place among those who are told. It leaves when this is dropped, however that happens: a caller may go
-/// while it is still being brought what it missed.
+/// A registered subscriber. Dropping it unregisters the subscriber, however the call ended: a caller may disconnect during
+/// the replay.
 pub struct Subscription(pub(super) Arc<Subscriber>);
 
 impl Subscription {
-    /// The events as they come, with heartbeats between them, until it is over for a reason.
+    /// The events with heartbeats between them, until the subscription ends with a status.
     pub fn into_stream(
         self,
         heartbeat: Duration,
         over: BoxFuture<'static, Status>,
     ) -> impl Stream<Item = Result<grpc::CloudEvent, Status>> + Send {
         let due = Instant::now() + heartbeat;
-        let told = Telling { subscription: self, heartbeat, due, over, ended: false };
-        let events = futures::stream::unfold(told, |mut told| async move {
-            let item = told.next().await?;
-            told.ended = item.is_err();
-            Some((item, told))
+        let state = StreamState { subscription: self, heartbeat, due, over, ended: false };
+        let events = futures::stream::unfold(state, |mut state| async move {
+            let item = state.next().await?;
+            state.ended = item.is_err();
+            Some((item, state))
         });
         Boxed(Box::pin(events))
     }
@@ -132,12 +132,12 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.0.streams.leave(&self.0);
+        self.0.streams.unregister(&self.0);
     }
 }
 
-/// A stream that is being read.
-struct Telling {
+/// The state of a stream that is being read.
+struct StreamState {
     subscription: Subscription,
     heartbeat: Duration,
     due: Instant,
@@ -145,45 +145,45 @@ struct Telling {
     ended: bool,
 }
 
-impl Telling {
+impl StreamState {
     async fn next(&mut self) -> Option<Result<grpc::CloudEvent, Status>> {
         if self.ended {
             return None;
         }
         let subscriber = self.subscription.0.clone();
         loop {
-            // Also while there is much to tell: clients go by heartbeats alone.
+            // Also under load: clients detect a dead connection by missing heartbeats.
             if Instant::now() >= self.due {
                 self.due = Instant::now() + self.heartbeat;
                 return Some(Ok(grpc::heartbeat(Uuid::new_v4().to_string())));
             }
-            if let Poll::Ready(why) = futures::poll!(&mut self.over) {
-                return Some(Err(why));
+            if let Poll::Ready(status) = futures::poll!(&mut self.over) {
+                return Some(Err(status));
             }
             match subscriber.next() {
                 Next::Send(event) => {
-                    subscriber.streams.dispatcher.observer.told.inc();
+                    subscriber.streams.metrics.source_events.inc();
                     return Some(Ok(grpc::write(&event)));
                 }
-                Next::Sweep(sweep) => match subscriber.streams.sweep(&subscriber, sweep).await {
-                    Ok(Some(rest)) => subscriber.bring_first(rest),
+                Next::Replay(replay) => match subscriber.streams.replay(&subscriber, replay).await {
+                    Ok(Some(rest)) => subscriber.replay_first(rest),
                     Ok(None) => {}
                     Err(error) => {
-                        tracing::warn!(source = subscriber.source, error = %chain(&error), "a source was not brought everything; it is when it subscribes again");
+                        tracing::warn!(source = subscriber.source, error = %chain(&error), "replay failed; the source has to subscribe again");
                         return Some(Err(Status::unavailable(
-                            "what was missed cannot be read now; subscribe again",
+                            "missed statuses cannot be read now; subscribe again",
                         )));
                     }
                 },
                 Next::Overrun => {
                     return Some(Err(Status::resource_exhausted(
-                        "too much is waiting for this subscription; subscribe again, what was missed will follow",
+                        "subscriber too slow; subscribe again to get the missed statuses",
                     )));
                 }
                 Next::Wait => tokio::select! {
                     biased;
-                    why = &mut self.over => return Some(Err(why)),
-                    () = subscriber.news.notified() => {}
+                    status = &mut self.over => return Some(Err(status)),
+                    () = subscriber.wake.notified() => {}
                     () = sleep_until(self.due) => {}
                 },
             }

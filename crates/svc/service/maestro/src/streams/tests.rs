@@ -9,13 +9,19 @@ use tonic::{Code, Status};
 
 use super::*;
 use crate::rows::Outcome;
+use crate::testing;
 
 const SOURCE: &str = "source";
-/// Bundles that are more than may wait for one subscriber, though they are few.
+/// Bundles whose statuses exceed the byte limit of one subscriber.
 const COUNT: usize = 90;
 const LARGE: usize = 50 * 1024;
-const FEW: Bounds = Bounds { bundles: 20_000, bytes: 2 * 1024 * 1024 };
+const SMALL: Limits = Limits { bundles: 20_000, bytes: 2 * 1024 * 1024 };
 const DEADLINE: Duration = Duration::from_mins(1);
+
+fn streams(rows: Rows, replica: &str, scope: &Scope) -> Arc<Streams> {
+    let metrics = ServerMetrics::new(&aro_runtime::Metrics::default());
+    Streams::with_limits(rows, Arc::default(), metrics, replica.to_owned(), SMALL, scope)
+}
 
 struct Site {
     streams: Arc<Streams>,
@@ -27,13 +33,13 @@ struct Site {
 impl Site {
     async fn new() -> Self {
         let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
-        let (dispatcher, clock) = Dispatcher::alone(directory.path());
-        dispatcher.rows.create_consumer(Some("c1"), BTreeMap::new()).await.unwrap();
-        let streams = Streams::bounded(dispatcher, "replica".to_owned(), FEW, &scope);
+        let (rows, clock) = testing::rows(directory.path());
+        rows.create_consumer(Some("c1"), BTreeMap::new()).await.unwrap();
+        let streams = streams(rows, "replica", &scope);
         Self { streams, clock, scope, _directory: directory }
     }
 
-    /// A bundle that something is known about.
+    /// Stores a bundle and its status.
     async fn report(&self, id: &str, size: usize) {
         let mut event = Event::new(id, SOURCE, EventType::spec(Action::Create), "c1");
         event.resource_id = Some(id.to_owned());
@@ -42,8 +48,8 @@ impl Site {
         let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "n", "namespace": "n"}, "data": {"filling": "x".repeat(size)}});
         let event = event.with_payload(&json!({"manifests": [manifest]})).unwrap();
-        self.streams.dispatcher.rows.create(&event).await.unwrap();
-        let outcome = self.streams.dispatcher.rows.record_status(&status(id)).await.unwrap();
+        self.streams.rows.create(&event).await.unwrap();
+        let outcome = self.streams.rows.record_status(&status(id)).await.unwrap();
         assert_eq!(outcome, Outcome::Stored);
     }
 
@@ -52,22 +58,22 @@ impl Site {
         subscription.into_stream(Duration::from_hours(1), Box::pin(std::future::pending()))
     }
 
-    /// Returns when everything that is stored has been seen, and with it told.
-    async fn seen(&self, count: usize) {
-        let seen = async {
-            let mut at = self.streams.at.subscribe();
-            while self.streams.told.lock().len() < count {
-                at.changed().await.unwrap();
+    /// Returns when the feed has delivered this many bundles.
+    async fn wait_for_delivery(&self, count: usize) {
+        let delivered = async {
+            let mut head = self.streams.head.subscribe();
+            while self.streams.delivered.lock().len() < count {
+                head.changed().await.unwrap();
             }
         };
-        tokio::time::timeout(DEADLINE, seen).await.unwrap();
+        tokio::time::timeout(DEADLINE, delivered).await.unwrap();
     }
 
-    /// Returns when the place of the source was written down again now.
-    async fn place_is_fresh(&self) {
+    /// Returns when the source's position was stored at the current time.
+    async fn wait_for_fresh_position(&self) {
         let fresh = async {
             loop {
-                if self.streams.written(SOURCE).expect("it is kept") == self.clock.now() {
+                if self.streams.stored_at(SOURCE).expect("a stored position") == self.clock.now() {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -91,8 +97,8 @@ fn status(id: &str) -> Event {
     event.with_payload(&json!({"conditions": []})).unwrap()
 }
 
-/// What a subscriber is told of so many bundles.
-async fn hear(
+/// The ids of all bundles whose status a stream delivers.
+async fn receive_all(
     stream: &mut (impl Stream<Item = Result<grpc::CloudEvent, Status>> + Unpin),
 ) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
@@ -104,31 +110,31 @@ async fn hear(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_read_is_let_go_before_it_fills_the_memory_and_is_brought_everything_when_it_does() {
+async fn subscriber_that_does_not_read_is_disconnected_and_replays_everything_when_it_returns() {
     let site = Site::new().await;
     let mut asleep = std::pin::pin!(site.stream().await);
     for number in 0..COUNT {
         site.report(&number.to_string(), LARGE).await;
     }
-    site.seen(COUNT).await;
-    let word = asleep.next().await.unwrap().unwrap_err();
-    assert_eq!(word.code(), Code::ResourceExhausted);
+    site.wait_for_delivery(COUNT).await;
+    let status = asleep.next().await.unwrap().unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
     assert!(asleep.next().await.is_none());
-    assert_eq!(site.streams.dispatcher.observer.slow_subscribers.get(), 1);
+    assert_eq!(site.streams.metrics.slow_subscribers.get(), 1);
 
-    // Far more than may wait, and it comes: it is read as it is sent.
+    // More than the limits allow to wait: a replay is read page by page.
     let all: BTreeSet<String> = (0..COUNT).map(|number| number.to_string()).collect();
     let mut awake = std::pin::pin!(site.stream().await);
-    assert_eq!(hear(&mut awake).await, all);
-    // The same for what a source asks for.
-    site.streams.ask(SOURCE, Vec::new()).await.unwrap();
-    assert_eq!(hear(&mut awake).await, all);
-    assert_eq!(site.streams.dispatcher.observer.slow_subscribers.get(), 1, "nobody was let go again");
+    assert_eq!(receive_all(&mut awake).await, all);
+    // The same for a resync.
+    site.streams.request_resync(SOURCE, Vec::new()).await.unwrap();
+    assert_eq!(receive_all(&mut awake).await, all);
+    assert_eq!(site.streams.metrics.slow_subscribers.get(), 1, "no subscriber was disconnected again");
     site.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subscriber_that_is_told_without_a_pause_gets_its_heartbeats() {
+async fn subscriber_under_load_gets_heartbeats() {
     let site = Site::new().await;
     let subscription = site.streams.subscribe(SOURCE).await.unwrap();
     let subscriber = subscription.0.clone();
@@ -136,8 +142,8 @@ async fn a_subscriber_that_is_told_without_a_pause_gets_its_heartbeats() {
     let mut stream = std::pin::pin!(stream);
     let beat = async {
         loop {
-            // There is always something to tell.
-            subscriber.tell("b", Arc::new(status("b")));
+            // There is always an event to send.
+            subscriber.enqueue("b", Arc::new(status("b")));
             let item = stream.next().await.unwrap().unwrap();
             if item.r#type.ends_with("heartbeat") {
                 return;
@@ -149,15 +155,15 @@ async fn a_subscriber_that_is_told_without_a_pause_gets_its_heartbeats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_before_and_is_told_after_something_newer_is_left_out() {
+async fn replayed_status_older_than_a_delivered_one_is_skipped() {
     let site = Site::new().await;
     let subscription = site.streams.subscribe(SOURCE).await.unwrap();
     let subscriber = subscription.0.clone();
-    assert!(site.streams.is_news("b", Some("11")));
+    assert!(site.streams.record_new("b", Some("11")));
     let event = |id: &str| Some(Event { id: id.to_owned(), ..status("b") });
-    site.streams.retell(&subscriber, "b", Some("10"), event("old"));
-    site.streams.retell(&subscriber, "b", Some("11"), event("new"));
-    site.streams.retell(&subscriber, "b", Some("10"), event("old"));
+    site.streams.replay_event(&subscriber, "b", Some("10"), event("old"));
+    site.streams.replay_event(&subscriber, "b", Some("11"), event("new"));
+    site.streams.replay_event(&subscriber, "b", Some("10"), event("old"));
     let mut stream =
         std::pin::pin!(subscription.into_stream(Duration::from_hours(1), Box::pin(std::future::pending())));
     assert_eq!(stream.next().await.unwrap().unwrap().id, "new");
@@ -165,10 +171,10 @@ async fn what_was_read_before_and_is_told_after_something_newer_is_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_source_takes_no_more_places_than_it_may() {
+async fn subscriptions_of_one_source_are_limited() {
     let site = Site::new().await;
     let mut all = Vec::new();
-    for _ in 0..MOST_OF_ONE {
+    for _ in 0..MAX_PER_SOURCE {
         all.push(site.streams.subscribe(SOURCE).await.unwrap());
     }
     assert!(matches!(site.streams.subscribe(SOURCE).await, Err(NotSubscribed::TooMany)));
@@ -176,54 +182,54 @@ async fn one_source_takes_no_more_places_than_it_may() {
     all.pop();
     assert!(site.streams.subscribe(SOURCE).await.is_ok());
     drop(all);
-    assert_eq!(site.streams.dispatcher.observer.subscribers.get(), 0);
+    assert_eq!(site.streams.metrics.subscribers.get(), 0);
     site.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_never_reads_keeps_its_place_for_as_long_as_it_sleeps() {
+async fn subscriber_that_never_reads_keeps_its_position_while_connected() {
     let site = Site::new().await;
     let asleep = site.stream().await;
     for number in 0..COUNT {
         site.report(&number.to_string(), 1).await;
     }
-    site.seen(COUNT).await;
-    // Longer than places are kept that nobody writes again.
+    site.wait_for_delivery(COUNT).await;
+    // Longer than an unrefreshed position is kept.
     for _ in 0..3 {
         site.clock.advance(SignedDuration::from_mins(40));
-        site.place_is_fresh().await;
+        site.wait_for_fresh_position().await;
     }
     drop(asleep);
     let mut awake = std::pin::pin!(site.stream().await);
-    assert_eq!(hear(&mut awake).await.len(), COUNT);
+    assert_eq!(receive_all(&mut awake).await.len(), COUNT);
     site.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newcomer_that_begins_further_back_takes_the_place_back_with_it() {
+async fn new_subscriber_that_starts_further_back_resets_the_position() {
     let site = Site::new().await;
-    let other = Streams::bounded(site.streams.dispatcher.clone(), "other".to_owned(), FEW, &site.scope);
+    let other = streams(site.streams.rows.clone(), "other", &site.scope);
     let stream = site.stream().await;
     site.scope.spawn(TaskKind::Helper, "reader", async move {
         let mut stream = std::pin::pin!(stream);
         while stream.next().await.is_some() {}
         Ok::<_, Fault>(())
     });
-    // The other replica's subscriber does not read, and leaves.
+    // The other replica's subscriber does not read, and disconnects.
     let asleep = other.subscribe(SOURCE).await.unwrap();
     site.clock.advance(SignedDuration::from_secs(1));
     for number in 0..COUNT {
         site.report(&number.to_string(), 1).await;
     }
-    let places = async || {
-        let mut places = site.streams.all_written(SOURCE).await;
-        places.sort_by_key(|place| place.reached);
-        let [oldest, newest] = places.try_into().unwrap();
+    let positions = async || {
+        let mut positions = site.streams.all_stored(SOURCE).await;
+        positions.sort_by_key(|position| position.reached);
+        let [oldest, newest] = positions.try_into().unwrap();
         (oldest, newest)
     };
     let moved_on = async {
         loop {
-            let (oldest, newest) = places().await;
+            let (oldest, newest) = positions().await;
             if oldest != newest {
                 return oldest;
             }
@@ -234,12 +240,12 @@ async fn a_newcomer_that_begins_further_back_takes_the_place_back_with_it() {
     drop(asleep);
 
     let newcomer = site.stream().await;
-    assert_eq!(places().await, (oldest.clone(), oldest.clone()), "it has not been told anything since");
+    assert_eq!(positions().await, (oldest.clone(), oldest.clone()), "nothing was delivered to it since");
     site.clock.advance(SignedDuration::from_secs(40));
-    site.place_is_fresh().await;
-    assert_eq!(places().await, (oldest.clone(), oldest), "whatever the others have read");
+    site.wait_for_fresh_position().await;
+    assert_eq!(positions().await, (oldest.clone(), oldest), "independent of other subscribers");
     let mut newcomer = std::pin::pin!(newcomer);
-    assert_eq!(hear(&mut newcomer).await.len(), COUNT);
+    assert_eq!(receive_all(&mut newcomer).await.len(), COUNT);
     drop(other);
     site.end().await;
 }

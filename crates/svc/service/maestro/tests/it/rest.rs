@@ -21,11 +21,11 @@ use crate::site::{Site, spec, status};
 struct Lines(Mutex<Vec<String>>);
 
 impl Ledger for Lines {
-    fn line(&self, bundle: &Bundle) -> Value {
+    fn entry(&self, bundle: &Bundle) -> Value {
         json!({ "id": bundle.id, "undelivered": bundle.is_undelivered() })
     }
 
-    fn marked(&self, bundle: Bundle) {
+    fn deletion_stored(&self, bundle: Bundle) {
         self.0.lock().unwrap().push(bundle.id);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aro_base::{Clock as _, SignedDuration};
 use aro_bundle::{Action, Delivery, Event, EventType};
 use aro_maestro::fault::Code;
-use aro_maestro::rows::{CONTAINER, Deletion, Kept, Outcome, Update};
+use aro_maestro::rows::{CONTAINER, Deletion, FeedRow, Outcome, Update};
 use aro_maestro::search::{self, Table};
 use aro_store::{Change, Page, Slice};
 
@@ -18,7 +18,7 @@ fn update(id: &str, version: i32, content: &str) -> Event {
 
 /// The ids of what is due now.
 async fn due(site: &Site) -> Vec<String> {
-    let (rows, next) = site.rows.undelivered(site.clock.now(), Page::first(100)).await.unwrap();
+    let (rows, next) = site.rows.due_bundles(site.clock.now(), Page::first(100)).await.unwrap();
     assert!(next.is_none());
     rows.into_iter().map(|row| row.value.id).collect()
 }
@@ -161,7 +161,7 @@ on_both_stores! {
         let gone = status("b1", "c1", 1, "8", "Deleted");
         assert_eq!(site.rows.record_status(&gone).await.unwrap(), Outcome::Removed);
         assert!(site.rows.find_bundle("b1").await.unwrap().is_none());
-        let farewell = farewell(&site, before, "b1").await;
+        let farewell = tombstone(&site, before, "b1").await;
         assert_eq!((farewell.source.as_str(), farewell.version), ("source", 2));
         assert!(farewell.status.get().contains("Deleted") && farewell.status.get().contains("work-b1"));
         assert!(farewell.payload.get().contains("manifests"));
@@ -212,13 +212,13 @@ on_both_stores! {
     async fn versions_go_on_above_what_an_agent_has(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
-        assert!(site.rows.raise("b1", 0).await.unwrap().is_none(), "there is no need to");
-        let raised = site.rows.raise("b1", 5).await.unwrap().unwrap();
+        assert!(site.rows.raise_version("b1", 0).await.unwrap().is_none(), "there is no need to");
+        let raised = site.rows.raise_version("b1", 5).await.unwrap().unwrap();
         assert_eq!((raised.version, raised.delivery.version, raised.is_undelivered()), (6, 6, true));
-        assert!(site.rows.raise("b1", i64::from(i32::MAX)).await.unwrap().is_none(), "there is no room");
-        assert!(site.rows.raise("none", 5).await.unwrap().is_none());
+        assert!(site.rows.raise_version("b1", i64::from(i32::MAX)).await.unwrap().is_none(), "there is no room");
+        assert!(site.rows.raise_version("none", 5).await.unwrap().is_none());
         site.rows.delete("b1", None).await.unwrap();
-        assert!(site.rows.raise("b1", 9).await.unwrap().is_none(), "it is to go, whatever its version is");
+        assert!(site.rows.raise_version("b1", 9).await.unwrap().is_none(), "it is to go, whatever its version is");
     }
 
     async fn an_agent_that_has_a_newer_version_than_the_store_is_told_again_under_one_above(site: Site) {
@@ -227,7 +227,7 @@ on_both_stores! {
         let ahead = status("b1", "c1", 7, "10", "Applied");
         assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "nobody has asked");
         let ahead = Event { kind: EventType::status(Action::ResyncResponse), ..ahead };
-        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Lost);
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Republish);
         let row = site.rows.bundle("b1").await.unwrap().value;
         assert_eq!((row.version, row.is_undelivered(), row.status.is_none()), (8, true, true));
         assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "said once more, it is old");
@@ -254,7 +254,7 @@ on_both_stores! {
         site.pass(100);
         assert_eq!(due(&site).await, Vec::<String>::new());
         let outcome = site.rows.record_status(&status("b1", "c1", 1, "11", "Deleted")).await.unwrap();
-        assert_eq!(outcome, Outcome::Lost);
+        assert_eq!(outcome, Outcome::Republish);
         site.pass(2);
         assert_eq!(due(&site).await, ["b1"]);
         let again = site.rows.record_status(&status("b1", "c1", 1, "11", "Deleted")).await.unwrap();
@@ -296,9 +296,9 @@ on_both_stores! {
         let confirmed = site.rows.bundle("b3").await.unwrap();
         site.rows.record_status(&status("b3", "c1", 1, "10", "Applied")).await.unwrap();
         assert!(site.rows.claim_attempt(&confirmed).await.unwrap().is_none(), "somebody was faster");
-        let (waiting, _) = site.rows.waiting(Some("c1"), Page::first(9)).await.unwrap();
+        let (waiting, _) = site.rows.undelivered_bundles(Some("c1"), Page::first(9)).await.unwrap();
         assert_eq!(waiting.iter().map(|row| row.value.id.as_str()).collect::<Vec<_>>(), ["b1", "b2"]);
-        assert!(site.rows.waiting(Some("c"), Page::first(9)).await.unwrap().0.is_empty());
+        assert!(site.rows.undelivered_bundles(Some("c"), Page::first(9)).await.unwrap().0.is_empty());
     }
 
     async fn a_status_and_an_update_at_the_same_time_are_both_kept(site: Site) {
@@ -377,22 +377,22 @@ on_both_stores! {
     }
 
     async fn a_store_that_knows_less_than_an_agent_from_the_beginning_is_not_believed(site: Site) {
-        let may_remove = async |consumer: &str| site.rows.may_remove_from(consumer).await.unwrap();
-        assert!(!may_remove("c1").await, "nobody knows it");
+        let may_delete = async |consumer: &str| site.rows.may_delete_orphans(consumer).await.unwrap();
+        assert!(!may_delete("c1").await, "nobody knows it");
         for consumer in ["c1", "c2", "c3"] {
             site.consumer(consumer).await;
         }
         site.bundle("b1", "c1").await;
-        assert!(may_remove("c1").await, "the agent came later");
-        assert!(!may_remove("c2").await, "the agent came first");
+        assert!(may_delete("c1").await, "the agent came later");
+        assert!(!may_delete("c2").await, "the agent came first");
         site.bundle("b2", "c2").await;
-        assert!(!may_remove("c2").await, "a first wish does not say that the rest is wanted no more");
-        site.rows.settle("c2").await.unwrap();
-        assert!(may_remove("c2").await, "everything that the agent has was wanted again");
-        assert!(!may_remove("c3").await);
+        assert!(!may_delete("c2").await, "a first wish does not say that the rest is wanted no more");
+        site.rows.unblock_orphan_deletion("c2").await.unwrap();
+        assert!(may_delete("c2").await, "everything that the agent has was wanted again");
+        assert!(!may_delete("c3").await);
         let id = site.rows.consumer_by_name("c3").await.unwrap().unwrap().value.id;
-        site.rows.trust(&id).await.unwrap();
-        assert!(may_remove("c3").await, "somebody says so");
+        site.rows.allow_orphan_deletion(&id).await.unwrap();
+        assert!(may_delete("c3").await, "somebody says so");
     }
 
     async fn an_abandoned_consumer_loses_what_is_to_go_and_keeps_what_is_wanted(site: Site) {
@@ -409,7 +409,7 @@ on_both_stores! {
         assert!(site.rows.find_bundle("b1").await.unwrap().is_none());
         assert!(site.rows.find_bundle("b2").await.unwrap().is_some());
         assert!(site.rows.find_bundle("b3").await.unwrap().is_some());
-        let farewell = farewell(&site, before, "b1").await;
+        let farewell = tombstone(&site, before, "b1").await;
         let last: aro_bundle::BundleStatus =
             aro_bundle::json::read(farewell.status.get()).unwrap().payload().unwrap();
         assert!(last.is_deleted());
@@ -451,14 +451,14 @@ on_both_stores! {
 }
 
 /// The farewell of a bundle, from the feed as every replica reads it.
-async fn farewell(site: &Site, after: aro_store::Cursor, id: &str) -> aro_maestro::rows::Farewell {
+async fn tombstone(site: &Site, after: aro_store::Cursor, id: &str) -> aro_maestro::rows::Tombstone {
     let mut signal = site.rows.store().subscribe(CONTAINER);
     let look = async {
         loop {
             let page = site.rows.store().changes(CONTAINER, Some(&after), 100).await.unwrap();
             for change in page.changes {
                 if let Change::Upsert(document) = change
-                    && let Some(Kept::Farewell(farewell)) = Kept::read(&document).unwrap()
+                    && let Some(FeedRow::Tombstone(farewell)) = FeedRow::read(&document).unwrap()
                     && farewell.id == id
                 {
                     return *farewell;

@@ -1,4 +1,4 @@
-//! What the server counts. Labels are few and come from code, never from input.
+//! The server's metrics. Labels are few and come from code, never from input.
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ struct CodeLabels {
     code: &'static str,
 }
 
-/// A call that is under way.
+/// A gRPC call under way.
 #[derive(Debug)]
 pub struct Call {
     method: &'static str,
     since: Instant,
 }
 
-/// All of it. Cheap to clone.
+/// The metrics of a server. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Observer(Arc<Inner>);
+pub struct ServerMetrics(Arc<Inner>);
 
 /// The counters themselves.
 #[derive(Debug)]
@@ -55,31 +55,31 @@ pub struct Inner {
     calls: Family<MethodLabels, Counter>,
     rpcs: Family<CodeLabels, Counter>,
     rpc_seconds: Family<CodeLabels, Histogram, fn() -> Histogram>,
-    /// Messages of sources: events, and requests to subscribe.
+    /// Messages of sources: events and subscription requests.
     messages: Family<MethodLabels, Counter>,
     /// Open subscriptions of sources.
     pub subscribers: Gauge,
-    /// Subscriptions that were ended because their readers were too slow.
+    /// Subscriptions ended because their reader was too slow.
     pub slow_subscribers: Counter,
     /// Events sent to sources.
-    pub told: Counter,
-    /// Bundles published once more because nobody confirmed them.
+    pub source_events: Counter,
+    /// Bundles published again because no agent confirmed them.
     pub republished: Counter,
     /// Bundles that no agent has confirmed.
     pub unconfirmed: Gauge,
-    /// Those of them that have waited for longer than the alarm's age.
+    /// Bundles unconfirmed for longer than the alarm's age.
     pub undelivered: Gauge,
-    /// Consumers whose agents came with what the store does not know.
+    /// Consumers for which orphan deletion is blocked.
     pub disputed: Gauge,
-    /// How long the oldest unconfirmed one has waited, in seconds.
+    /// Age of the oldest unconfirmed bundle, in seconds.
     pub oldest: Gauge<f64, std::sync::atomic::AtomicU64>,
-    /// From publishing a version to its first status.
+    /// From the publish of a version to its first status.
     pub first_status: Histogram,
-    /// Answers to resyncs of agents.
+    /// Duration of responses to agents' spec resyncs.
     pub spec_resync: Histogram,
 }
 
-impl std::ops::Deref for Observer {
+impl std::ops::Deref for ServerMetrics {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
@@ -87,7 +87,7 @@ impl std::ops::Deref for Observer {
     }
 }
 
-impl Observer {
+impl ServerMetrics {
     /// Registers everything.
     pub fn new(metrics: &Metrics) -> Self {
         let seconds = || Histogram::new([0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0]);
@@ -103,7 +103,7 @@ impl Observer {
             messages: Family::default(),
             subscribers: Gauge::default(),
             slow_subscribers: Counter::default(),
-            told: Counter::default(),
+            source_events: Counter::default(),
             republished: Counter::default(),
             unconfirmed: Gauge::default(),
             undelivered: Gauge::default(),
@@ -115,18 +115,18 @@ impl Observer {
         metrics.register(|registry| {
             registry.register("cloudevents_sent", "Events published to agents", inner.sent.clone());
             registry.register("cloudevents_send_failures", "Events that could not be published", inner.send_failures.clone());
-            registry.register("cloudevents_received", "Events heard from agents", inner.received.clone());
+            registry.register("cloudevents_received", "Events received from agents", inner.received.clone());
             registry.register(
                 "cloudevents_refused",
-                "Messages of agents that were dropped: malformed, or not theirs to send",
+                "Agent messages dropped: malformed, or not permitted",
                 inner.refused.clone(),
             );
-            registry.register("maestro_statuses", "Status events by what became of them", inner.statuses.clone());
-            registry.register("grpc_server_called", "Calls that sources have begun", inner.calls.clone());
-            registry.register("grpc_server_processed", "Calls of sources that were answered", inner.rpcs.clone());
+            registry.register("maestro_statuses", "Status events by outcome", inner.statuses.clone());
+            registry.register("grpc_server_called", "Calls started by sources", inner.calls.clone());
+            registry.register("grpc_server_processed", "Calls of sources answered", inner.rpcs.clone());
             registry.register(
                 "grpc_server_processed_duration_seconds",
-                "From a call of a source to its answer; for a subscription, to its beginning",
+                "Duration of a source's call; for a subscription, until its start",
                 inner.rpc_seconds.clone(),
             );
             registry.register("grpc_server_message_received", "Messages of sources", inner.messages.clone());
@@ -136,7 +136,7 @@ impl Observer {
                 "Subscriptions ended because their reader was too slow",
                 inner.slow_subscribers.clone(),
             );
-            registry.register("grpc_server_message_sent", "Events sent to sources", inner.told.clone());
+            registry.register("grpc_server_message_sent", "Events sent to sources", inner.source_events.clone());
             registry.register(
                 "spec_controller_undelivered_resources_republished",
                 "Bundles published again because no agent confirmed them",
@@ -145,65 +145,65 @@ impl Observer {
             registry.register("maestro_bundles_unconfirmed", "Bundles no agent has confirmed", inner.unconfirmed.clone());
             registry.register(
                 "maestro_bundles_undelivered",
-                "Bundles no agent has confirmed for longer than maestro.undelivered_alarm; anything above 0 is an alarm",
+                "Bundles unconfirmed for longer than maestro.undelivered_alarm; alarm above 0",
                 inner.undelivered.clone(),
             );
             registry.register(
                 "maestro_consumers_disputed",
-                "Consumers whose agents came with what the store does not know, before anything was wanted for them; anything above 0 is for somebody to look at",
+                "Consumers whose agents report bundles missing from the store, with deletion blocked; alarm above 0",
                 inner.disputed.clone(),
             );
             registry.register(
                 "spec_controller_event_oldest_unreconciled_age_seconds",
-                "How long the oldest unconfirmed bundle has waited",
+                "Age of the oldest unconfirmed bundle",
                 inner.oldest.clone(),
             );
             registry.register(
                 "resource_first_status_latency_seconds",
-                "From publishing a version to its first status",
+                "From the publish of a version to its first status",
                 inner.first_status.clone(),
             );
             registry.register(
                 "resources_spec_resync_duration_seconds",
-                "Answering an agent that asked for everything it does not know",
+                "Duration of the response to an agent's spec resync",
                 inner.spec_resync.clone(),
             );
         });
         Self(Arc::new(inner))
     }
 
-    /// An event was published, or not.
-    pub fn sent(&self, kind: EventType, well: bool) {
-        if well {
+    /// Counts a publish.
+    pub fn sent(&self, kind: EventType, succeeded: bool) {
+        if succeeded {
             self.sent.get_or_create(&labels(kind)).inc();
         } else {
             self.send_failures.inc();
         }
     }
 
-    /// An event was heard.
+    /// Counts a received event.
     pub fn received(&self, kind: EventType) {
         self.received.get_or_create(&labels(kind)).inc();
     }
 
-    /// A message was dropped.
+    /// Counts a dropped message.
     pub fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&ReasonLabels { reason }).inc();
     }
 
-    /// What became of a status.
+    /// Counts the outcome of a status.
     pub fn status(&self, reason: &'static str) {
         self.statuses.get_or_create(&ReasonLabels { reason }).inc();
     }
 
-    /// A call begins; both kinds of calls bring one message.
+    /// Starts a call; both kinds of calls carry one message.
     pub fn called(&self, method: &'static str) -> Call {
         self.calls.get_or_create(&MethodLabels { method }).inc();
         self.messages.get_or_create(&MethodLabels { method }).inc();
         Call { method, since: Instant::now() }
     }
 
-    /// A call was answered.
+    /// Ends a call.
     pub fn answered(&self, call: &Call, code: tonic::Code) {
         let code = match code {
             tonic::Code::Ok => "OK",
