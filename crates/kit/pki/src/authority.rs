@@ -1,4 +1,4 @@
-//! An authority and what it issues.
+//! A certificate authority and what it issues.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ use crate::{PkiError, Subject, der};
 /// A private key in PEM (PKCS #8).
 pub type KeyPem = Secret<String>;
 
-/// From when to when something is valid.
+/// The validity period of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     /// The first second.
@@ -50,18 +50,18 @@ pub enum Usage {
     Both,
 }
 
-/// What to issue.
+/// A certificate to issue.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// Whom it names.
+    /// The subject.
     pub subject: Subject,
-    /// Names it may serve.
+    /// DNS names of a server.
     pub dns_names: Vec<String>,
-    /// Addresses it may serve.
+    /// IP addresses of a server.
     pub addresses: Vec<IpAddr>,
-    /// What for.
+    /// The usage.
     pub usage: Usage,
-    /// How long.
+    /// The validity.
     pub validity: Validity,
 }
 
@@ -91,7 +91,7 @@ fn moment(timestamp: Timestamp) -> OffsetDateTime {
 }
 
 impl Authority {
-    /// Makes a new one.
+    /// Creates an authority.
     pub fn generate(common_name: &str, validity: Validity) -> Result<Self, PkiError> {
         let key = KeyPair::generate().map_err(PkiError::generate("make a key"))?;
         let mut params = CertificateParams::default();
@@ -107,7 +107,7 @@ impl Authority {
         Ok(Self { certificate: certificate.pem(), issuer: Issuer::new(params, key) })
     }
 
-    /// Reads one that was made before.
+    /// Loads an existing authority.
     pub fn load(certificate: &str, key: &KeyPem) -> Result<Self, PkiError> {
         let key = KeyPair::from_pem(key.expose()).map_err(|_| PkiError::Unreadable("the authority's key"))?;
         let issuer = Issuer::from_ca_cert_pem(certificate, key);
@@ -125,7 +125,7 @@ impl Authority {
         Secret::new(self.issuer.key().serialize_pem())
     }
 
-    /// Makes a key and a certificate for it.
+    /// Generates a key and issues a certificate for it.
     pub fn issue(&self, leaf: &Leaf) -> Result<Issued, PkiError> {
         let key = KeyPair::generate().map_err(PkiError::generate("make a key"))?;
         let certificate = self.certify(
@@ -138,7 +138,7 @@ impl Authority {
         Ok(Issued { certificate, key: Secret::new(key.serialize_pem()) })
     }
 
-    /// Signs a request as it is, for these uses.
+    /// Signs a request as it is, for these usages.
     pub fn sign(
         &self,
         request: &SigningRequest,
@@ -185,28 +185,28 @@ impl Authority {
     }
 }
 
-/// Lines end as everywhere else on this system.
+/// PEM with the line ending of this system.
 const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
 
-/// A certificate signing request, as far as deciding about it needs.
+/// A certificate signing request, with the fields that an approver needs.
 #[derive(Debug, Clone)]
 pub struct SigningRequest {
-    /// The subject, the key and the alternative names as they were sent: they are signed as they are.
+    /// The subject, the key and the alternative names as received: they are signed unchanged.
     name: Vec<u8>,
     public_key: Vec<u8>,
     alternative_names: Option<Vec<u8>>,
-    /// Whom it names.
+    /// The subject.
     pub subject: Subject,
-    /// DNS names it asks for.
+    /// The requested DNS names.
     pub dns_names: Vec<String>,
-    /// Addresses it asks for.
+    /// The requested IP addresses.
     pub addresses: Vec<IpAddr>,
-    /// E-mail addresses and URIs it asks for.
+    /// The requested e-mail addresses and URIs.
     pub others: Vec<String>,
 }
 
 impl SigningRequest {
-    /// Reads one in PEM, and checks its signature.
+    /// Parses a request in PEM, and checks its signature.
     pub fn parse(pem: &str) -> Result<Self, PkiError> {
         const WHAT: PkiError = PkiError::Unreadable("the certificate signing request");
         let block = pem::parse(pem).map_err(|_| WHAT)?;
@@ -215,7 +215,7 @@ impl SigningRequest {
         }
         let parsed = X509CertificationRequest::from_der(block.contents());
         let (_, request) = parsed.map_err(|_| WHAT)?;
-        // Whoever asks must hold the key.
+        // The requester must hold the key.
         request.verify_signature().map_err(|_| WHAT)?;
         let info = &request.certification_request_info;
         let mut read = Self {

@@ -1,26 +1,26 @@
-//! What a peer's certificate says about its bearer.
+//! The bearer of a peer's certificate.
 
 use aro_base::Timestamp;
 use x509_parser::prelude::FromDer as _;
 
 use crate::{PkiError, Subject};
 
-/// Who holds a certificate, and until when it may be believed.
+/// The subject of a certificate and its expiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bearer {
-    /// Whom it names.
+    /// The subject.
     pub subject: Subject,
-    /// The first moment at which it is not valid any more. A connection that was made with it must not live longer: its
-    /// bearer has to come back with a new one.
+    /// The first moment at which the certificate is not valid any more. A connection made with it must not last longer: its
+    /// bearer has to reconnect with a new one.
     pub until: Timestamp,
 }
 
 impl Bearer {
-    /// Reads a certificate (DER). Whether it is to be believed was decided before, in the handshake.
+    /// Parses a certificate (DER), which the handshake has verified.
     pub fn of_certificate(der: &[u8]) -> Result<Self, PkiError> {
         const WHAT: PkiError = PkiError::Unreadable("the certificate");
         let (_, certificate) = x509_parser::certificate::X509Certificate::from_der(der).map_err(|_| WHAT)?;
-        // The last second belongs to it.
+        // The last second is included.
         let until = certificate.validity().not_after.timestamp().saturating_add(1);
         Ok(Self {
             subject: Subject::of_name(certificate.subject()),

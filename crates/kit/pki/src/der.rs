@@ -1,8 +1,8 @@
-//! Just enough DER to write a leaf certificate.
+//! The DER encoding of a leaf certificate.
 //!
-//! rcgen keeps one value per kind of name, but a subject may be in several groups (several organizations), and a signed
-//! request must carry the subject exactly as it was asked for. So leaves are put together here; keys, signatures and
-//! authorities are rcgen's (ADR 0042).
+//! rcgen keeps one value per attribute of a name, but a subject may have several groups (organizations), and a signed
+//! request must keep its subject unchanged. So leaf certificates are encoded here; keys, signatures and authorities are
+//! rcgen's (ADR 0042).
 
 use std::net::IpAddr;
 
@@ -33,7 +33,7 @@ const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 const ECDSA_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 
-/// Something with its tag and length.
+/// A value with its tag and length.
 pub(crate) fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![tag];
     match content.len() {
@@ -65,7 +65,7 @@ pub(crate) fn name(subject: &Subject) -> Vec<u8> {
     sequence(&parts)
 }
 
-/// Alternative names, as the value of their extension. `None` when there are none.
+/// Alternative names as the value of their extension; `None` if there are none.
 pub(crate) fn alternative_names(dns_names: &[String], addresses: &[IpAddr]) -> Option<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = dns_names.iter().map(|name| wrap(0x82, name.as_bytes())).collect();
     parts.extend(addresses.iter().map(|address| match address {
@@ -75,10 +75,10 @@ pub(crate) fn alternative_names(dns_names: &[String], addresses: &[IpAddr]) -> O
     (!parts.is_empty()).then(|| sequence(&parts))
 }
 
-/// What a leaf says.
+/// The fields of a leaf certificate.
 pub(crate) struct Leaf<'a> {
     pub serial: [u8; 16],
-    /// The authority's name, as it stands in its certificate.
+    /// The authority's name as it is in its certificate.
     pub issuer: &'a [u8],
     pub authority_key: &'a [u8],
     pub validity: Validity,

@@ -1,14 +1,14 @@
-//! What can go wrong.
+//! Errors.
 
-/// A certificate, key or request could not be made or read.
+/// A certificate, key or request could not be created or parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// The generator refused.
+    /// The generator failed.
     #[error("{what}")]
     Generate {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         #[source]
         source: rcgen::Error,
     },

@@ -1,8 +1,8 @@
-//! A certificate, its key and a bundle of authorities, in files that somebody else rotates.
+//! A certificate, its key and a bundle of authorities, in files that are rotated.
 //!
-//! Whoever mounts such files swaps a link to a whole directory, or writes them one after another. So a read may see a new
-//! certificate beside an old key, or half a file. New content is taken over only when all of it fits together; until
-//! then what was loaded before stays in use, and [`FileIdentity::reload`] says why.
+//! Rotation swaps a link to a whole directory, or writes the files one after another. So a read may see a new certificate
+//! beside an old key, or part of a file. New content is used only when all of it is consistent; until then the loaded
+//! content stays in use, and [`FileIdentity::reload`] returns the reason.
 //!
 //! What it is not: it watches nothing and reads no clock. Its owner calls `reload` from time to time.
 
@@ -26,41 +26,41 @@ use x509_parser::prelude::FromDer as _;
 
 use verify::Verifiers;
 
-/// How often files are read anew when they change under the reader.
+/// Attempts to read files that change during the read.
 const ATTEMPTS: usize = 3;
 
-/// Where the files are. All are PEM.
+/// The paths of the files. All are PEM.
 #[derive(Debug, Clone)]
 pub struct IdentityPaths {
-    /// The certificate, and those between it and its authority.
+    /// The certificate and its intermediates.
     pub certificate: PathBuf,
     /// The certificate's key.
     pub key: PathBuf,
-    /// Authorities that peers are trusted by.
+    /// The authorities of peers.
     pub bundle: Option<PathBuf>,
 }
 
 /// Why files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The file is not there, or not for us.
+    /// The file is missing or not readable.
     #[error("read `{path}`")]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The file holds something else, or only a part.
+    /// The file has other content, or is truncated.
     #[error("`{path}` holds no {what}, or only a part of it")]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What should be there.
+        /// The expected content.
         what: &'static str,
     },
-    /// Two files of different origin.
+    /// Certificate and key do not match.
     #[error("the key in `{key}` is not the one of the certificate in `{certificate}`")]
     Mismatch {
         /// The certificate's file.
@@ -68,25 +68,25 @@ pub enum FilesError {
         /// The key's file.
         key: PathBuf,
     },
-    /// Too late.
+    /// The certificate has expired.
     #[error("the certificate in `{path}` expired at {at}")]
     Expired {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// When.
+        /// The expiry.
         at: Timestamp,
     },
-    /// Too early.
+    /// The certificate is not valid yet.
     #[error("the certificate in `{path}` is valid only from {at}")]
     NotYet {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// When.
+        /// The start of its validity.
         at: Timestamp,
     },
 }
 
-/// What is in use.
+/// The content in use.
 struct Loaded {
     digest: [u8; 32],
     certified: Arc<CertifiedKey>,
@@ -94,7 +94,7 @@ struct Loaded {
     trust: Option<Trust>,
 }
 
-/// Who is trusted.
+/// The authorities in use.
 struct Trust {
     roots: Arc<RootCertStore>,
     verifiers: Verifiers,
@@ -145,22 +145,22 @@ impl FileIdentity {
         self.loaded().trust.as_ref().map(|trust| trust.roots.clone())
     }
 
-    /// Verifies clients by the bundle in use. Without a bundle, nobody is trusted.
+    /// Verifies clients by the bundle in use. Without a bundle every client is rejected.
     ///
-    /// It tells clients no names of authorities: those may change during a handshake.
+    /// It sends clients no authority names: those may change during a handshake.
     pub fn client_verifier(self: &Arc<Self>) -> Arc<dyn ClientCertVerifier> {
         Arc::new(verify::ByFiles(self.clone()))
     }
 
-    /// Verifies servers by the bundle in use. Without a bundle, nobody is trusted.
+    /// Verifies servers by the bundle in use. Without a bundle every server is rejected.
     pub fn server_verifier(self: &Arc<Self>) -> Arc<dyn ServerCertVerifier> {
         Arc::new(verify::ByFiles(self.clone()))
     }
 
-    /// How a server is set up with it: TLS 1.3, clients verified by the bundle in use.
+    /// The TLS configuration of a server: TLS 1.3, clients verified by the bundle in use.
     ///
-    /// Sessions are not resumed. A resumed one would be of the certificate that it began with, whatever has become of
-    /// that certificate and of its authority since.
+    /// Sessions are not resumed. A resumed session would rest on its first certificate, even if that or its authority was
+    /// replaced since.
     pub fn server_config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -192,7 +192,7 @@ impl ResolvesClientCert for FileIdentity {
     }
 }
 
-/// The files as they were read.
+/// The files as read.
 #[derive(PartialEq)]
 struct Content {
     certificate: Vec<u8>,
@@ -212,7 +212,7 @@ impl Content {
         })
     }
 
-    /// What it is told apart by, so that no second copy of the key is kept.
+    /// Its fingerprint, so that no second copy of the key is kept.
     fn digest(&self) -> [u8; 32] {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for part in [Some(&self.certificate), Some(&self.key), self.bundle.as_ref()].into_iter().flatten() {
@@ -257,7 +257,7 @@ impl Content {
 const CERTIFICATE: &str = "certificate";
 const KEY: &str = "private key";
 
-/// Content that fits together. If it does not, but the files have changed since, they were read while being replaced.
+/// Parses consistent content. If it is inconsistent and the files have changed since, they were read during a rotation.
 fn settled(
     paths: &IdentityPaths,
     provider: &Arc<CryptoProvider>,
@@ -297,7 +297,7 @@ fn trust(text: &[u8], path: &Path, provider: &Arc<CryptoProvider>) -> Result<Tru
     Ok(Trust { roots, verifiers })
 }
 
-/// When a certificate (PEM) expires. `None`: it is none.
+/// When a certificate (PEM) expires; `None` if it is not one.
 pub fn expires(pem: &str) -> Option<Timestamp> {
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     validity(&certificate).map(|(_, until)| until)

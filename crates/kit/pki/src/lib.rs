@@ -1,9 +1,9 @@
-//! Certificates: an authority, what it issues, and what a certificate or a request says about its bearer.
+//! Certificates: an authority, what it issues, and the subject of a certificate or request.
 //!
-//! Keys are ECDSA P-256 throughout: making one takes microseconds, so a cluster of its own keys costs nothing.
-//! Times are passed in; this crate reads no clock. Those that others keep in files are read and reread by [`FileIdentity`].
+//! Keys are ECDSA P-256 throughout: generating one takes microseconds, so every cluster has keys of its own.
+//! Times are passed in; this crate reads no clock. [`FileIdentity`] loads and reloads certificates in files.
 //!
-//! What it is not: it verifies no chains (rustls does) and decides about no request (its owner does).
+//! What it is not: it verifies no chains (rustls does) and approves no request (its caller does).
 
 mod authority;
 mod bearer;

@@ -1,4 +1,4 @@
-//! What a private key shows the world.
+//! The public half of a private key.
 
 use std::fmt::Write as _;
 

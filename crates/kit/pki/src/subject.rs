@@ -1,4 +1,4 @@
-//! Whom a certificate or a request names.
+//! The subject of a certificate or request.
 
 use x509_parser::prelude::FromDer as _;
 use x509_parser::x509::X509Name;

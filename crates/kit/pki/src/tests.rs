@@ -22,7 +22,7 @@ fn contents(pem: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_issued_verifies_and_says_what_was_asked_for() {
+fn issued_certificate_verifies_and_has_the_requested_fields() {
     let authority = Authority::generate("test", validity()).unwrap();
     let authority = Authority::load(authority.certificate(), &authority.key()).unwrap();
     let subject = Subject::new("alice", ["one", "two", "three"]);
@@ -41,7 +41,7 @@ fn what_is_issued_verifies_and_says_what_was_asked_for() {
 }
 
 #[test]
-fn a_request_is_signed_with_its_own_subject_and_key() {
+fn request_is_signed_with_its_own_subject_and_key() {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["node-1".to_owned()]).unwrap();
     params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:nodes");
@@ -59,7 +59,7 @@ fn a_request_is_signed_with_its_own_subject_and_key() {
 }
 
 #[test]
-fn nonsense_is_no_request() {
+fn invalid_request_is_rejected() {
     for text in ["", "x", "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"] {
         assert!(SigningRequest::parse(text).is_err(), "{text}");
     }

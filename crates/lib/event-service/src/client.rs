@@ -1,4 +1,4 @@
-//! The source's end.
+//! The client for sources.
 
 use aro_bundle::grpc::{self, CloudEvent, HEARTBEAT, PublishRequest, SubscriptionRequest};
 use aro_bundle::{DATA_TYPE, Event, EventError};
@@ -18,13 +18,13 @@ pub struct Client<T> {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server said no, or was not there.
-    #[error("the event service says {}: {}", .0.code(), .0.message())]
+    /// The server rejected the call, or was unreachable.
+    #[error("the event service returned {}: {}", .0.code(), .0.message())]
     Refused(#[from] Status),
     /// The connection is not ready.
     #[error("the event service cannot be reached: {0}")]
     Unreachable(String),
-    /// It sent something that is no event.
+    /// The server sent something that is not an event.
     #[error(transparent)]
     Event(#[from] EventError),
 }
@@ -41,12 +41,12 @@ where
         Self { grpc: Grpc::new(inner).max_decoding_message_size(usize::MAX) }
     }
 
-    /// Sends one event; it is stored when this returns.
+    /// Publishes one event; it is stored when this returns.
     pub async fn publish(&mut self, event: &Event) -> Result<(), ClientError> {
         self.publish_raw(grpc::write(event)).await
     }
 
-    /// Sends anything that can be written as a message.
+    /// Publishes a message as it is.
     pub async fn publish_raw(&mut self, event: CloudEvent) -> Result<(), ClientError> {
         self.ready().await?;
         let request = Request::new(PublishRequest { event: Some(event) });
@@ -55,7 +55,7 @@ where
         Ok(())
     }
 
-    /// Subscribes to what is told to a source. When this returns, everything from now on comes.
+    /// Subscribes to the events of a source. When this returns, every later event is delivered.
     pub async fn subscribe(&mut self, source: &str) -> Result<Subscription, ClientError> {
         self.ready().await?;
         let request = SubscriptionRequest {
@@ -79,18 +79,18 @@ fn unreachable(error: http::uri::InvalidUri) -> ClientError {
     ClientError::Unreachable(error.to_string())
 }
 
-/// Events as they come.
+/// A stream of events.
 #[derive(Debug)]
 pub struct Subscription {
-    /// What the server calls it.
+    /// The server's id of the subscription.
     pub id: Option<String>,
     events: Streaming<CloudEvent>,
 }
 
 impl Subscription {
-    /// The next event; heartbeats are `Ok(None)` so that the caller sees that somebody is there.
+    /// The next event; `Ok(None)` for a heartbeat, so that the caller can check liveness.
     ///
-    /// The stream is over with an error: a server does not end it by itself.
+    /// The stream ends with an error: a server does not end it without one.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         match self.events.message().await? {
             None => Err(ClientError::Unreachable("the server ended the stream".to_owned())),

@@ -22,11 +22,11 @@ pub struct Target {
     /// The client certificate and the trusted authorities; read again for every connection. Without them the connection is
     /// plain.
     pub credentials: Option<IdentityPaths>,
-    /// The name in the server's certificate, when it is not the host of `address`.
+    /// The name in the server's certificate, if it is not the host of `address`.
     pub server_name: Option<String>,
 }
 
-/// How long connecting may take.
+/// The deadline of a connect.
 const DIAL: Duration = Duration::from_secs(5);
 /// The interval of keep-alive pings on an idle connection.
 const PING: Duration = Duration::from_secs(10);

@@ -1,13 +1,13 @@
-//! `io.cloudevents.v1.CloudEventService`: how sources reach Maestro.
+//! `io.cloudevents.v1.CloudEventService`: the gRPC contract between sources and Maestro.
 //!
-//! Two calls: `Publish` takes one event, `Subscribe` streams events back. [`Client`] is the source's end; [`serve`] makes
-//! the service of anything that is [`CloudEvents`]. The messages and their mapping are in `aro-bundle`.
+//! Two calls: `Publish` accepts one event, `Subscribe` streams events back. [`Client`] is the source's end; [`serve`] makes
+//! a service of any [`CloudEvents`]. The messages and their mapping are in `aro-bundle`.
 //!
-//! [`Client::to`] connects to a [`Target`]; any other HTTP/2 service does as well.
+//! [`Client::to`] connects to a [`Target`]; any other HTTP/2 service can be used too.
 //!
-//! What it is not: it decides nothing about events.
+//! What it is not: it makes no decision about events.
 //!
-//! The stubs are written by hand: two methods do not earn a compiler for `.proto` files in everybody's build.
+//! The stubs are written by hand: two methods do not justify a `.proto` compiler in every build.
 #![warn(missing_docs)]
 
 mod client;

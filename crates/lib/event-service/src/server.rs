@@ -1,4 +1,4 @@
-//! The server's end.
+//! The server side.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,22 +19,22 @@ use crate::{PUBLISH, SERVICE, SUBSCRIBE};
 /// The header that names a subscription; clients fail without it.
 pub const SUBSCRIPTION_ID: &str = "subscription-id";
 
-/// What a subscriber is sent.
+/// The stream of a subscriber.
 pub type EventStream = Pin<Box<dyn Stream<Item = Result<CloudEvent, Status>> + Send>>;
 
-/// What takes events and gives them out.
+/// The handler of both calls.
 pub trait CloudEvents: Send + Sync + 'static {
-    /// Takes one event. When it returns, the event is stored.
+    /// Accepts one event. When it returns, the event is stored.
     fn publish(&self, request: Request<PublishRequest>) -> BoxFuture<'_, Result<(), Status>>;
 
-    /// Opens a stream. The answer must carry the header [`SUBSCRIPTION_ID`].
+    /// Opens a stream. The response must carry the header [`SUBSCRIPTION_ID`].
     fn subscribe(
         &self,
         request: Request<SubscriptionRequest>,
     ) -> BoxFuture<'_, Result<Response<EventStream>, Status>>;
 }
 
-/// Makes a service out of what takes events. Messages may be as large as given.
+/// Makes a service of a handler, with a message size limit.
 pub fn serve<S: CloudEvents>(events: Arc<S>, max_message: usize) -> CloudEventServer<S> {
     CloudEventServer { events, max_message }
 }

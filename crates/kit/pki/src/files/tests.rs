@@ -25,7 +25,7 @@ fn authority() -> Authority {
 
 fn issue(authority: &Authority, length: SignedDuration) -> Issued {
     let leaf = Leaf {
-        subject: Subject::new("somebody", ["them"]),
+        subject: Subject::new("client", ["them"]),
         dns_names: vec!["here.localhost".to_owned()],
         addresses: Vec::new(),
         usage: Usage::Both,
@@ -116,7 +116,7 @@ fn shake(server: &Arc<FileIdentity>, client: &Arc<FileIdentity>) -> Result<(), r
 }
 
 #[test]
-fn a_swap_is_taken_over_whole_and_once() {
+fn rotation_is_adopted_as_a_whole_and_once() {
     let first = authority();
     let issued = issue(&first, days(1));
     let mut mounted = Mounted::new(&issued, &first);
@@ -151,14 +151,14 @@ fn handshakes_follow_the_files() {
     assert!(client.reload(now()).unwrap());
     shake(&server, &client).unwrap_err();
 
-    // The server learns of it, and keeps its own certificate.
+    // The server reloads its bundle, and keeps its own certificate.
     let own = issue(&first, days(1));
     of_server.swap(&own.certificate, own.key.expose(), &both);
     assert!(server.reload(now()).unwrap());
     assert_eq!(server.roots().unwrap().len(), 2);
     shake(&server, &client).unwrap();
 
-    // The first authority goes.
+    // The first authority is removed.
     let own = issue(&second, days(1));
     of_server.swap(&own.certificate, own.key.expose(), second.certificate());
     assert!(server.reload(now()).unwrap());
@@ -168,7 +168,7 @@ fn handshakes_follow_the_files() {
 }
 
 #[test]
-fn bad_content_changes_nothing_and_says_why() {
+fn inconsistent_content_changes_nothing_and_returns_the_reason() {
     let authority = authority();
     let issued = issue(&authority, days(1));
     let mut mounted = Mounted::new(&issued, &authority);
@@ -189,12 +189,12 @@ fn bad_content_changes_nothing_and_says_why() {
         (certificate, other.key.expose(), bundle, "is not the one of the certificate"),
         (&expired.certificate, expired.key.expose(), bundle, "expired at"),
     ];
-    for (certificate, key, bundle, why) in cases {
+    for (certificate, key, bundle, reason) in cases {
         mounted.swap(certificate, key, bundle);
-        // As often as it is asked.
+        // At every reload.
         for _ in 0..2 {
             let error = identity.reload(now()).unwrap_err().to_string();
-            assert!(error.contains(why), "{error}, not {why}");
+            assert!(error.contains(reason), "{error}, not {reason}");
         }
         assert_eq!(shown(&identity), old);
         assert!(mounted.load().is_err());
@@ -206,7 +206,7 @@ fn bad_content_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn a_file_that_goes_is_named() {
+fn missing_file_is_named() {
     let authority = authority();
     let mounted = Mounted::new(&issue(&authority, days(1)), &authority);
     let identity = mounted.load().unwrap();
@@ -217,7 +217,7 @@ fn a_file_that_goes_is_named() {
 }
 
 #[test]
-fn nobody_is_trusted_without_a_bundle() {
+fn peers_are_rejected_without_a_bundle() {
     let authority = authority();
     let mounted = Mounted::new(&issue(&authority, days(1)), &authority);
     let trusting = mounted.load().unwrap();
@@ -260,7 +260,7 @@ fn twice(server: ServerConfig, client: &Arc<FileIdentity>) -> Vec<HandshakeKind>
 }
 
 #[test]
-fn nobody_comes_back_on_the_certificate_of_an_earlier_connection() {
+fn session_is_not_resumed_with_an_earlier_certificate() {
     let authority = authority();
     let identity = Mounted::new(&issue(&authority, days(1)), &authority).load().unwrap();
     let mut ours = identity.server_config().unwrap();
@@ -277,11 +277,11 @@ fn nobody_comes_back_on_the_certificate_of_an_earlier_connection() {
 }
 
 #[test]
-fn a_bearer_is_believed_for_the_last_second_of_its_certificate_and_not_longer() {
+fn bearer_is_valid_up_to_the_last_second_of_its_certificate() {
     let authority = authority();
     let identity = Mounted::new(&issue(&authority, days(1)), &authority).load().unwrap();
     let bearer = crate::Bearer::of_certificate(&shown(&identity)).unwrap();
-    assert_eq!(bearer.subject, Subject::new("somebody", ["them"]));
+    assert_eq!(bearer.subject, Subject::new("client", ["them"]));
     assert_eq!(bearer.until, now() + days(1) + SignedDuration::from_secs(1));
     assert!(crate::Bearer::of_certificate(b"nonsense").is_err());
 }

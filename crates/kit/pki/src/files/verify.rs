@@ -14,7 +14,7 @@ use rustls::{
 
 use super::{FileIdentity, Loaded};
 
-/// For one bundle.
+/// The verifiers of one bundle.
 pub(super) struct Verifiers {
     client: Arc<dyn ClientCertVerifier>,
     server: Arc<WebPkiServerVerifier>,
@@ -32,7 +32,7 @@ impl Verifiers {
     }
 }
 
-/// For whatever bundle is in use.
+/// Verifies by the bundle in use.
 #[derive(Debug)]
 pub(super) struct ByFiles(pub(super) Arc<FileIdentity>);
 

@@ -1,8 +1,8 @@
-//! Who may publish and read what.
+//! Which identity may publish and subscribe to which topics.
 //!
-//! A server (by configuration) talks to all consumers of its source; everybody else is the consumer of its own name, and
-//! sees nothing but its own two topics. So one management cluster can neither read another's secrets nor report for it.
-//! Which topics those are is said in one place, [`Topics`].
+//! A server (by configuration) may use the topics of all consumers of its source; every other identity is the consumer of its
+//! name and may use only its own two topics. So one management cluster can neither read another's secrets nor report for it.
+//! [`Topics`] alone defines those topics.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +23,12 @@ impl Acl {
         Self { topics: Topics::of_source(source), servers: servers.into_iter().collect() }
     }
 
-    /// Whether somebody of this name can be anybody here. A name with a wildcard in it would be everybody.
+    /// Whether a name can be an identity. A name with a wildcard in it would match other identities' topics.
     pub fn knows(&self, identity: &str) -> bool {
         is_name(identity)
     }
 
-    /// Whether it is a server.
+    /// Whether it is a server's.
     pub fn is_server(&self, identity: &str) -> bool {
         self.servers.contains(identity)
     }
@@ -41,8 +41,8 @@ impl Acl {
         self.topics.agent_topic_consumer(topic) == Some(identity)
     }
 
-    /// Whether it may subscribe to this filter. Only servers share: every share is looked at for every message, and a
-    /// consumer could make as many as it can think of names.
+    /// Whether it may subscribe to this filter. Only servers may share: every share is tried for every message, and a consumer
+    /// could create any number of them.
     pub fn may_subscribe(&self, identity: &str, filter: &Filter) -> bool {
         let path = filter.path();
         if self.is_server(identity) {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn publishing_is_allowed_to_ones_own_side_only() {
+    fn identity_publishes_on_its_own_topics_only() {
         for (identity, topic, allowed) in [
             ("maestro", "sources/maestro/consumers/c1/sourceevents", true),
             ("maestro", "sources/maestro/sourcebroadcast", false),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_allowed_from_ones_own_side_only() {
+    fn identity_subscribes_to_its_own_topics_only() {
         for (identity, filter, allowed) in [
             ("maestro", "sources/maestro/consumers/+/agentevents", true),
             ("maestro", "$share/statussubscribers/sources/maestro/consumers/+/agentevents", true),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_a_pattern_is_nobody() {
+    fn name_with_a_wildcard_is_no_identity() {
         let acl = acl();
         for identity in ["+", "#", "a/b", "", "c1/sourceevents", "a\0b", "$share"] {
             let filter = Filter::parse("sources/maestro/consumers/+/sourceevents").unwrap();

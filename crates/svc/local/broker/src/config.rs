@@ -9,38 +9,38 @@ use aro_runtime::{ByteSize, Period, Problems, Section};
 aro_runtime::section! {
     /// The embedded MQTT broker.
     pub struct BrokerConfig in "broker" {
-        /// Where it listens, with TLS when there is a certificate.
+        /// The listen address, with TLS if there is a certificate.
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8883)),
         /// The broker's certificate (PEM). Without it connections are plain, which is allowed on loopback only.
         pub cert_file: Option<PathBuf> = None,
         /// The certificate's key (PEM).
         pub key_file: Option<PathBuf> = None,
-        /// The authorities of clients' certificates (PEM). A client is who its certificate's common name says. Have
-        /// one for agents and servers alone: whoever it vouches for is a consumer here.
+        /// The authorities of clients' certificates (PEM). The common name is the client's identity. Use an authority for
+        /// agents and servers alone: every certificate it issues is a consumer here.
         pub client_ca_file: Option<PathBuf> = None,
-        /// How often the certificate files are looked at; a rotated one is used from the next connection on.
+        /// How often the certificate files are checked; a rotated certificate is used from the next connection on.
         pub reread: Period = Period::secs(10),
         /// The source in the topics, `sources/<source_id>/consumers/<consumer>/…`.
         pub source_id: String = "maestro".to_owned(),
-        /// The identities that are servers. Everybody else is the consumer of its name and sees its own topics only.
+        /// The identities of servers. Every other identity is the consumer of its name and may use only its own topics.
         pub servers: Vec<String> = vec!["maestro".to_owned()],
-        /// How many clients may be connected at once.
+        /// Clients connected at once.
         pub max_connections: usize = 10_000,
-        /// The largest packet taken.
+        /// The largest packet accepted.
         pub max_packet: ByteSize = ByteSize::bytes(512 * 1024),
-        /// How many publishes a client may have unacknowledged.
+        /// Unacknowledged publishes of one client.
         pub receive_maximum: u16 = 1000,
-        /// How many messages may wait for one client. One that does not keep up is disconnected, and resyncs.
+        /// Messages queued for one client. One that is too slow is disconnected, and resyncs.
         pub queue_messages: usize = 20_000,
-        /// How much memory the messages waiting for one client may take.
+        /// Bytes of messages queued for one client.
         pub queue_bytes: ByteSize = ByteSize::mib(128),
-        /// How many filters one client may subscribe to.
+        /// Filters one client may subscribe to.
         pub max_subscriptions: usize = 100,
     }
 }
 
 impl BrokerConfig {
-    /// The files of the broker's identity; none: connections are plain.
+    /// The files of the broker's TLS identity; `None` for plain connections.
     pub(crate) fn tls(&self) -> Result<Option<IdentityPaths>, HalfGiven> {
         IdentityPaths::of_settings(
             ("cert_file", &self.cert_file),
@@ -59,7 +59,7 @@ impl Section for BrokerConfig {
         if matches!(tls, Ok(None)) && !self.listen.ip().is_loopback() {
             problems.add(
                 "listen",
-                "is not a loopback address: without TLS everybody could be anybody. Listen on 127.0.0.1, or set cert_file, key_file and client_ca_file",
+                "is not a loopback address: without TLS clients are not authenticated. Listen on 127.0.0.1, or set cert_file, key_file and client_ca_file",
             );
         }
         let word = |text: &str| {

@@ -1,5 +1,5 @@
-//! One connection: TLS, CONNECT, then reading and writing side by side until either ends, or the client's certificate
-//! does: who was let in by it has to come back with a new one.
+//! One connection: TLS, CONNECT, then reading and writing concurrently until either ends, or the client's certificate
+//! expires: the client then has to reconnect with a new one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::greeting::{self, Refusal};
+use crate::handshake::{self, Rejection};
 use crate::hub::Hub;
 use crate::outbox::{Outbox, QUOTA_EXCEEDED};
 use crate::session::{Next, Session};
 
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// How long a client may take to say who it is.
+/// The deadline of the handshake.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// How long a client may take to read its farewell.
+/// The deadline of the last write.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// How long a publisher is held back at most for one message, and how often is looked.
+/// How long a publisher is throttled at most per message, and the interval of checks.
 const HOLD: Duration = Duration::from_secs(1);
 const HOLD_STEP: Duration = Duration::from_millis(5);
 
@@ -37,18 +37,18 @@ const SHUTTING_DOWN: u8 = 0x8b;
 const SILENT: u8 = 0x8d;
 const MALFORMED: u8 = 0x81;
 const TOO_LARGE: u8 = 0x95;
-/// MQTT's word for it is that the connection has lasted as long as it was allowed to.
+/// MQTT's reason for an expired certificate: maximum connect time.
 const EXPIRED: u8 = 0xa0;
 
-/// How clients prove who they are.
+/// TLS with client certificates.
 #[derive(Clone)]
 pub struct Tls {
     pub acceptor: TlsAcceptor,
-    /// What certificates expire by.
+    /// The clock that certificates expire by.
     pub clock: SharedClock,
 }
 
-/// Serves a connection until its end, or the scope's.
+/// Serves a connection until it or the scope ends.
 pub async fn run(stream: TcpStream, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope) {
     let Some(tls) = tls else { return talk(stream, None, std::future::pending(), hub, stop).await };
     let shaken = tokio::select! {
@@ -59,19 +59,19 @@ pub async fn run(stream: TcpStream, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             hub.metrics.failed_handshakes.inc();
-            return tracing::debug!(%error, "a TLS handshake failed");
+            return tracing::debug!(%error, "TLS handshake failed");
         }
         Err(_) => {
             hub.metrics.failed_handshakes.inc();
-            return tracing::debug!("a client did not finish its TLS handshake in time");
+            return tracing::debug!("TLS handshake timed out");
         }
     };
-    // The handshake demands a certificate; one that cannot be read names nobody.
+    // The handshake requires a certificate; one that cannot be parsed has no identity.
     let (_, session) = stream.get_ref();
     let certificate = session.peer_certificates().and_then(|chain| chain.first());
     let Some(bearer) = certificate.and_then(|certificate| Bearer::of_certificate(certificate).ok()) else {
         hub.metrics.failed_handshakes.inc();
-        return tracing::debug!("a client's certificate cannot be read");
+        return tracing::debug!("client certificate cannot be parsed");
     };
     talk(stream, Some(bearer.subject.common_name), reached(&tls.clock, bearer.until), hub, stop).await;
 }
@@ -93,29 +93,29 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
         return;
     };
     let welcome = first.and_then(|frame| {
-        greeting::welcome(frame, certificate.as_deref(), &hub.acl, || uuid::Uuid::new_v4().to_string())
+        handshake::welcome(frame, certificate.as_deref(), &hub.acl, || uuid::Uuid::new_v4().to_string())
     });
-    let (guest, special) = match welcome {
+    let (accepted, special) = match welcome {
         Ok(welcome) => welcome,
-        Err(refusal) => {
+        Err(rejection) => {
             hub.metrics.failed_handshakes.inc();
-            tracing::debug!(why = refusal.why, certificate, "a client was not let in");
-            return farewell(&mut stream, &greeting::refused(&refusal)).await;
+            tracing::debug!(reason = rejection.reason, certificate, "client rejected");
+            return farewell(&mut stream, &handshake::refused(&rejection)).await;
         }
     };
-    let keep_alive = Duration::from_secs(u64::from(guest.keep_alive)).mul_f32(1.5);
-    let (identity, client_id) = (guest.identity.clone(), guest.client_id.clone());
-    tracing::debug!(identity, client_id, "a client is connected");
-    let Some(mut session) = Session::new(hub.clone(), guest) else {
+    let keep_alive = Duration::from_secs(u64::from(accepted.keep_alive)).mul_f32(1.5);
+    let (identity, client_id) = (accepted.identity.clone(), accepted.client_id.clone());
+    tracing::debug!(identity, client_id, "client connected");
+    let Some(mut session) = Session::new(hub.clone(), accepted) else {
         hub.metrics.failed_handshakes.inc();
-        let refusal = Refusal {
+        let rejection = Rejection {
             code: ConnectReturnCode::QuotaExceeded,
-            why: "there are too many connections of this identity",
+            reason: "too many connections of this identity",
         };
-        return farewell(&mut stream, &greeting::refused(&refusal)).await;
+        return farewell(&mut stream, &handshake::refused(&rejection)).await;
     };
     let outbox = session.outbox.clone();
-    outbox.answer(|out| out.extend_from_slice(&greeting::accepted(special, &hub.limits)));
+    outbox.answer(|out| out.extend_from_slice(&handshake::accepted(special, &hub.limits)));
     let (mut reading, mut writing) = tokio::io::split(stream);
     let reason = tokio::select! {
         reason = read(&mut reading, buffer, &mut session, &hub, keep_alive) => reason,
@@ -127,24 +127,20 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     drop(session);
     if reason == Some(QUOTA_EXCEEDED) {
         hub.metrics.slow.inc();
-        tracing::warn!(identity, client_id, "a client does not keep up and is disconnected; it will resync");
+        tracing::warn!(identity, client_id, "slow client disconnected");
     }
     if reason == Some(EXPIRED) {
-        tracing::info!(
-            identity,
-            client_id,
-            "a client's certificate has expired; it has to come with a new one"
-        );
+        tracing::info!(identity, client_id, "client certificate expired; disconnected");
     }
     if let Some(reason) = reason {
         let mut out = BytesMut::new();
         wire::put_disconnect(&mut out, reason);
         farewell(&mut writing, &out).await;
     }
-    tracing::debug!(identity, client_id, ?reason, "a client is gone");
+    tracing::debug!(identity, client_id, ?reason, "client disconnected");
 }
 
-/// Best effort: whoever does not read it notices the end of the connection.
+/// Best effort: the client notices the end of the connection anyway.
 async fn farewell(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
     let _ = tokio::time::timeout(FAREWELL, async {
         stream.write_all(bytes).await?;
@@ -157,32 +153,35 @@ async fn first_packet(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
     hub: &Hub,
-) -> Result<Frame, Refusal> {
+) -> Result<Frame, Rejection> {
     loop {
         match wire::take_frame(buffer, hub.limits.max_packet) {
             Ok(Some(frame)) => return Ok(frame),
             Ok(None) => {}
             Err(WireError::Version) => {
                 let code = ConnectReturnCode::UnsupportedProtocolVersion;
-                return Err(Refusal { code, why: "this broker speaks MQTT v5 only" });
+                return Err(Rejection { code, reason: "this broker supports MQTT v5 only" });
             }
             Err(_) => {
-                return Err(Refusal { code: ConnectReturnCode::MalformedPacket, why: "this is not MQTT" });
+                return Err(Rejection {
+                    code: ConnectReturnCode::MalformedPacket,
+                    reason: "not an MQTT packet",
+                });
             }
         }
         match stream.read_buf(buffer).await {
             Ok(1..) => {}
             _ => {
-                return Err(Refusal {
+                return Err(Rejection {
                     code: ConnectReturnCode::UnspecifiedError,
-                    why: "the client went away",
+                    reason: "the client disconnected",
                 });
             }
         }
     }
 }
 
-/// Reads until the client goes, or until there is a reason to send it away.
+/// Reads until the client disconnects, or has to be disconnected.
 async fn read(
     reading: &mut (impl AsyncRead + Unpin),
     mut buffer: BytesMut,
@@ -195,7 +194,7 @@ async fn read(
             match wire::take_frame(&mut buffer, hub.limits.max_packet) {
                 Ok(Some(frame)) => match session.handle(frame) {
                     Next::Continue => {
-                        if let Some(reader) = session.held_by.take() {
+                        if let Some(reader) = session.throttled_by.take() {
                             session.outbox.wake.notify_one();
                             hold(&reader).await;
                         }
@@ -208,7 +207,7 @@ async fn read(
                 Err(_) => return Some(MALFORMED),
             }
         }
-        // Once for all that was read: one write answers it.
+        // Once per read: one write answers all packets of it.
         session.outbox.wake.notify_one();
         buffer.reserve(CHUNK);
         match tokio::time::timeout(keep_alive, reading.read_buf(&mut buffer)).await {
@@ -221,8 +220,8 @@ async fn read(
     }
 }
 
-/// Waits until somebody has read on, for a while: a publisher that sends faster than its reader reads must not get that
-/// reader disconnected.
+/// Waits for a limited time until the slow subscriber has read on: a publisher that is faster than its subscriber must not
+/// get that one disconnected.
 async fn hold(reader: &Outbox) {
     let until = tokio::time::Instant::now() + HOLD;
     while reader.is_crowded() && tokio::time::Instant::now() < until {
@@ -230,7 +229,7 @@ async fn hold(reader: &Outbox) {
     }
 }
 
-/// Writes what gathers until the client cannot be written to.
+/// Writes what is queued until the client cannot be written to.
 async fn write(writing: &mut (impl AsyncWrite + Unpin), outbox: &Outbox) {
     let mut out = BytesMut::with_capacity(CHUNK);
     loop {

@@ -1,4 +1,4 @@
-//! What all connections share: who is here, who subscribes, what is counted.
+//! State shared by all connections: clients, subscriptions, metrics.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::acl::Acl;
 use crate::metrics::BrokerMetrics;
-use crate::outbox::{Bounds, Entry, Outbox, Parcel, Put};
+use crate::outbox::{Bounds, Entry, Outbox, Publication, Put};
 use crate::router::{Router, Subscriber};
 use crate::topics::Filter;
 
 /// Reasons to disconnect.
 const TAKEN_OVER: u8 = 0x8e;
 
-/// How often a refusal is logged; all are counted.
-const COMPLAIN: Duration = Duration::from_secs(1);
+/// The least time between log lines about rejections; every one is counted.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many connections one identity may have: a consumer's agent has one, the servers of a source share theirs. Without
-/// it one consumer could take all places there are.
-const MOST_OF_ONE: usize = 100;
+/// Connections of one identity. A consumer's agent has one, the servers of a source share theirs. Without this limit one
+/// consumer could take all connections.
+const MAX_PER_IDENTITY: usize = 100;
 
-/// How much of a topic is logged.
-const SHOWN: usize = 200;
+/// Characters of a topic in the log.
+const MAX_TOPIC: usize = 200;
 
-/// What the broker allows.
+/// The broker's limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The largest packet taken.
+    /// The largest packet accepted.
     pub max_packet: usize,
-    /// How many publishes a client may have unacknowledged; they are acknowledged at once.
+    /// Unacknowledged publishes of one client; the broker acknowledges at once.
     pub receive_maximum: u16,
     pub queue_messages: usize,
     pub queue_bytes: usize,
-    /// How many filters one client may subscribe to.
+    /// Filters one client may subscribe to.
     pub subscriptions: usize,
 }
 
@@ -47,18 +47,18 @@ pub struct Hub {
     pub limits: Limits,
     pub metrics: BrokerMetrics,
     router: RwLock<Router>,
-    /// By identity and client id: one cannot throw another out by taking its client id.
+    /// By identity and client id: one identity cannot take over another's client id.
     clients: Mutex<HashMap<String, HashMap<String, Arc<Outbox>>>>,
     last_id: AtomicU64,
-    complaints: Seldom,
+    log_limiter: Seldom,
 }
 
-/// What became of a message.
+/// The outcome of a publish.
 #[derive(Debug)]
-pub struct Reach {
-    /// How many get it.
+pub struct Routed {
+    /// Subscribers that get it.
     pub count: usize,
-    /// One of them that has a long queue by now.
+    /// One of them whose queue is long.
     pub crowded: Option<Arc<Outbox>>,
 }
 
@@ -71,23 +71,29 @@ impl Hub {
             router: RwLock::default(),
             clients: Mutex::default(),
             last_id: AtomicU64::new(0),
-            complaints: Seldom::every(COMPLAIN),
+            log_limiter: Seldom::every(LOG_INTERVAL),
         }
     }
 
-    /// A client came. Whoever had its name before goes. `None`: there are too many of this identity.
-    pub fn enter(&self, identity: &str, client_id: &str, window: u16, largest: usize) -> Option<Arc<Outbox>> {
+    /// Registers a client and disconnects an earlier one with its client id. `None` if the identity has too many.
+    pub fn register(
+        &self,
+        identity: &str,
+        client_id: &str,
+        window: u16,
+        largest: usize,
+    ) -> Option<Arc<Outbox>> {
         let bounds = Bounds {
             messages: self.limits.queue_messages,
             bytes: self.limits.queue_bytes,
-            // One below the number of ids, so that there is always a free one.
+            // One below the number of packet ids, so that one is always unused.
             window: window.min(u16::MAX - 1),
             largest,
         };
         let outbox = Arc::new(Outbox::new(self.last_id.fetch_add(1, Ordering::Relaxed) + 1, bounds));
         let mut clients = self.clients.lock();
         let own = clients.entry(identity.to_owned()).or_default();
-        if own.len() >= MOST_OF_ONE && !own.contains_key(client_id) {
+        if own.len() >= MAX_PER_IDENTITY && !own.contains_key(client_id) {
             return None;
         }
         if let Some(before) = own.insert(client_id.to_owned(), outbox.clone()) {
@@ -97,8 +103,8 @@ impl Hub {
         Some(outbox)
     }
 
-    /// A client went. What it had by a share and did not acknowledge goes to another member.
-    pub fn leave(&self, identity: &str, client_id: &str, outbox: &Outbox, filters: &[Filter]) {
+    /// Unregisters a client. Its unacknowledged messages of a share go to another member.
+    pub fn unregister(&self, identity: &str, client_id: &str, outbox: &Outbox, filters: &[Filter]) {
         {
             let mut clients = self.clients.lock();
             if let Some(own) = clients.get_mut(identity)
@@ -117,8 +123,8 @@ impl Hub {
             }
         }
         let mut dropped = 0;
-        for entry in outbox.empty() {
-            if !entry.share.is_some_and(|share| self.again(share, &entry)) {
+        for entry in outbox.drain() {
+            if !entry.share.is_some_and(|share| self.redeliver(share, &entry)) {
                 dropped += 1;
             }
         }
@@ -126,8 +132,8 @@ impl Hub {
         self.metrics.connections.dec();
     }
 
-    /// Gives a message of a share to another member.
-    fn again(&self, share: u64, entry: &Entry) -> bool {
+    /// Queues a message of a share for another member.
+    fn redeliver(&self, share: u64, entry: &Entry) -> bool {
         let router = self.router.read();
         router.member_of(share).is_some_and(|member| member.outbox.put(entry.clone()) == Put::Queued)
     }
@@ -137,24 +143,24 @@ impl Hub {
         self.router.write().subscribe(filter, subscriber);
     }
 
-    /// Removes a subscription; tells whether there was one.
+    /// Removes a subscription; returns whether there was one.
     pub fn unsubscribe(&self, filter: &Filter, outbox: &Outbox) -> bool {
         self.router.write().unsubscribe(filter, outbox.id)
     }
 
-    /// Puts a message into the outbox of everybody who subscribes.
-    pub fn publish(&self, publisher: u64, parcel: Parcel) -> Reach {
-        let parcel = Arc::new(parcel);
-        let mut reach = Reach { count: 0, crowded: None };
+    /// Queues a message for every subscriber.
+    pub fn publish(&self, publisher: u64, publication: Publication) -> Routed {
+        let publication = Arc::new(publication);
+        let mut routed = Routed { count: 0, crowded: None };
         self.metrics.received.inc();
-        self.router.read().route(publisher, &parcel.topic, |subscriber, share| {
-            let quality = subscriber.quality.min(parcel.quality);
-            match subscriber.outbox.put(Entry { parcel: parcel.clone(), quality, share }) {
+        self.router.read().route(publisher, &publication.topic, |subscriber, share| {
+            let qos = subscriber.qos.min(publication.qos);
+            match subscriber.outbox.put(Entry { publication: publication.clone(), qos, share }) {
                 Put::Queued => {
-                    reach.count += 1;
+                    routed.count += 1;
                     self.metrics.delivered.inc();
                     if subscriber.outbox.is_crowded() {
-                        reach.crowded = Some(subscriber.outbox.clone());
+                        routed.crowded = Some(subscriber.outbox.clone());
                     }
                 }
                 Put::TooLarge | Put::Ended => {
@@ -162,15 +168,15 @@ impl Hub {
                 }
             }
         });
-        reach
+        routed
     }
 
-    /// Counts a refusal, and logs it unless another was just logged.
-    pub fn refuse(&self, identity: &str, what: &'static str, topic: &str) {
+    /// Counts a rejection, and logs it unless another was just logged.
+    pub fn reject(&self, identity: &str, operation: &'static str, topic: &str) {
         self.metrics.refused.inc();
-        if let Some(untold) = self.complaints.now() {
-            let topic: String = topic.chars().take(SHOWN).collect();
-            tracing::warn!(identity, what, topic, untold, "refused: this identity may not do that");
+        if let Some(suppressed) = self.log_limiter.now() {
+            let topic: String = topic.chars().take(MAX_TOPIC).collect();
+            tracing::warn!(identity, operation, topic, suppressed, "rejected: identity not authorized");
         }
     }
 }

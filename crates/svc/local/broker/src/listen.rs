@@ -11,11 +11,11 @@ use tokio::sync::Semaphore;
 use crate::connection::{self, Tls};
 use crate::hub::Hub;
 
-/// Accepts until the scope closes; connections get a farewell then.
-pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, most: usize, scope: &Scope) {
+/// Accepts until the scope closes; clients get a DISCONNECT then.
+pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, limit: usize, scope: &Scope) {
     let accepting = scope.child(Phase::Listeners, "broker");
     let connections = scope.child(Phase::Requests, "broker");
-    let permits = Arc::new(Semaphore::new(most));
+    let permits = Arc::new(Semaphore::new(limit));
     let socket = listener.into_inner();
     let (stop, complaints) = (accepting.clone(), Seldom::every(Duration::from_secs(1)));
     accepting.spawn(TaskKind::Listener, "accept", async move {
@@ -25,10 +25,10 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, most: usize, s
                 () = stop.cancelled() => break,
                 stream = accept(&socket) => stream,
             };
-            // Whoever comes when all places are taken is sent away at once, and tries again.
+            // Without a free slot a client is disconnected at once, and retries.
             let Ok(permit) = permits.clone().try_acquire_owned() else {
-                if let Some(untold) = complaints.now() {
-                    tracing::warn!(most, untold, "there is no place for another client");
+                if let Some(suppressed) = complaints.now() {
+                    tracing::warn!(limit, suppressed, "connection limit reached; client rejected");
                 }
                 continue;
             };
@@ -46,7 +46,7 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, most: usize, s
     });
 }
 
-/// Accepts one connection; running out of files is waited out, since giving up would turn a shortage into an outage.
+/// Accepts one connection. A shortage of file descriptors is waited out, since ending would turn it into an outage.
 async fn accept(socket: &TcpListener) -> TcpStream {
     let mut pause = Duration::from_millis(5);
     loop {
@@ -58,7 +58,7 @@ async fn accept(socket: &TcpListener) -> TcpStream {
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
                 ) => {}
             Err(error) => {
-                tracing::warn!(%error, "accepting is not possible now; trying again");
+                tracing::warn!(%error, "accept failed; retrying");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(1));
             }

@@ -1,10 +1,10 @@
-//! What the broker counts.
+//! The broker's metrics.
 
 use aro_runtime::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// The numbers of one broker.
+/// The metrics of one broker.
 #[derive(Debug, Clone, Default)]
 pub struct BrokerMetrics {
     pub connections: Gauge,
@@ -28,15 +28,15 @@ impl BrokerMetrics {
                 "Messages queued for a subscriber",
                 own.delivered.clone(),
             );
-            registry.register("broker_refused", "Publishes and subscriptions refused", own.refused.clone());
+            registry.register("broker_refused", "Publishes and subscriptions rejected", own.refused.clone());
             registry.register(
                 "broker_messages_dropped",
-                "Messages that a subscriber was too slow or too small for, or left behind",
+                "Messages dropped: subscriber too slow, packet limit too small, or disconnected",
                 own.dropped.clone(),
             );
             registry.register(
                 "broker_failed_handshakes",
-                "Connections that ended before the client was known",
+                "Connections that ended before CONNECT was accepted",
                 own.failed_handshakes.clone(),
             );
             registry.register(

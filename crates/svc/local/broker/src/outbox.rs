@@ -1,8 +1,8 @@
-//! What waits to be written to one client.
+//! The queue of packets to one client.
 //!
-//! It does no I/O. The hub puts messages in, the connection's writer takes them out as bytes, as far as the client's
-//! window allows. It is bounded: when it is full, the client is too slow, and the outbox ends with a reason; from then on
-//! it takes nothing.
+//! It does no I/O. The hub adds messages, the connection's writer takes them as bytes, as far as the client's window
+//! allows. It is bounded: when it is full, the client is too slow, and the outbox ends with a reason; from then on it
+//! accepts nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,59 +17,59 @@ use aro_mqtt::wire;
 pub const QUOTA_EXCEEDED: u8 = 0x97;
 const TOO_MANY_UNACKNOWLEDGED: u8 = 0x93;
 
-/// How much is handed to one write.
+/// Bytes of one write.
 const ONE_WRITE: usize = 256 * 1024;
 
-/// How many bytes of answers may wait: a client within its window has far fewer.
+/// Bytes of queued responses: a client within its window has far fewer.
 const MOST_ANSWERS: usize = 64 * 1024;
 
-/// A message on its way, shared by all who get it.
+/// A message, shared by all its subscribers.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Publication {
     pub topic: String,
-    /// Properties and payload as they came.
+    /// Properties and payload as received.
     pub body: Bytes,
     /// 0 or 1.
-    pub quality: u8,
+    pub qos: u8,
 }
 
-impl Parcel {
+impl Publication {
     fn size(&self) -> usize {
-        wire::publish_size(self.quality, &self.topic, &self.body)
+        wire::publish_size(self.qos, &self.topic, &self.body)
     }
 }
 
-/// A parcel in an outbox.
+/// A message in an outbox.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    pub parcel: Arc<Parcel>,
-    /// The lower of the publisher's and the subscriber's.
-    pub quality: u8,
-    /// The share it came by: if this client goes, another member gets it.
+    pub publication: Arc<Publication>,
+    /// The lower QoS of the publisher's and the subscriber's.
+    pub qos: u8,
+    /// The share it was routed by: if this client disconnects, another member gets it.
     pub share: Option<u64>,
 }
 
-/// Bounds of an outbox.
+/// Limits of an outbox.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub messages: usize,
     pub bytes: usize,
-    /// How many the client takes without acknowledging.
+    /// Messages the client accepts unacknowledged.
     pub window: u16,
-    /// The largest packet the client takes.
+    /// The largest packet the client accepts.
     pub largest: usize,
 }
 
 /// The outbox of one connection.
 #[derive(Debug)]
 pub struct Outbox {
-    /// Tells connections apart, over the broker's life.
+    /// Unique over the broker's lifetime.
     pub id: u64,
     bounds: Bounds,
     state: Mutex<State>,
-    /// Told when there is something to write.
+    /// Notified when there is something to write.
     pub wake: Notify,
-    /// Told when it has ended.
+    /// Notified when it has ended.
     ended: Notify,
 }
 
@@ -77,20 +77,20 @@ pub struct Outbox {
 struct State {
     answers: BytesMut,
     queue: VecDeque<Entry>,
-    /// Of queue and flight together.
+    /// Bytes of the queue and of what is in flight.
     bytes: usize,
     in_flight: HashMap<u16, Entry>,
     last_id: u16,
     ending: Option<u8>,
 }
 
-/// What became of a message.
+/// The outcome of adding a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     Queued,
-    /// The client takes no packet so large.
+    /// The packet is larger than the client accepts.
     TooLarge,
-    /// It has ended, now or before.
+    /// The outbox has ended, now or before.
     Ended,
 }
 
@@ -99,9 +99,9 @@ impl Outbox {
         Self { id, bounds, state: Mutex::default(), wake: Notify::new(), ended: Notify::new() }
     }
 
-    /// Puts a message in.
+    /// Adds a message.
     pub fn put(&self, entry: Entry) -> Put {
-        let size = entry.parcel.size();
+        let size = entry.publication.size();
         if size > self.bounds.largest {
             return Put::TooLarge;
         }
@@ -126,7 +126,7 @@ impl Outbox {
         Put::Queued
     }
 
-    /// Puts an answer in.
+    /// Adds a response.
     pub fn answer(&self, write: impl FnOnce(&mut BytesMut)) {
         let mut state = self.state.lock();
         if state.ending.is_some() {
@@ -141,11 +141,11 @@ impl Outbox {
         write(&mut state.answers);
     }
 
-    /// The client acknowledged. Tells whether there was such a message.
+    /// Handles a PUBACK of the client. Returns whether the packet id was in flight.
     pub fn acknowledged(&self, packet_id: u16) -> bool {
         let mut state = self.state.lock();
         let Some(entry) = state.in_flight.remove(&packet_id) else { return false };
-        state.bytes = state.bytes.saturating_sub(entry.parcel.size());
+        state.bytes = state.bytes.saturating_sub(entry.publication.size());
         let waiting = !state.queue.is_empty();
         drop(state);
         if waiting {
@@ -161,13 +161,13 @@ impl Outbox {
         out.extend_from_slice(&state.answers.split());
         while out.len() < ONE_WRITE {
             let Some(entry) = state.queue.front() else { break };
-            if entry.quality > 0 && state.in_flight.len() >= usize::from(self.bounds.window) {
+            if entry.qos > 0 && state.in_flight.len() >= usize::from(self.bounds.window) {
                 break;
             }
             let Some(entry) = state.queue.pop_front() else { break };
-            if entry.quality == 0 {
-                wire::put_publish(out, 0, &entry.parcel.topic, &entry.parcel.body);
-                state.bytes = state.bytes.saturating_sub(entry.parcel.size());
+            if entry.qos == 0 {
+                wire::put_publish(out, 0, &entry.publication.topic, &entry.publication.body);
+                state.bytes = state.bytes.saturating_sub(entry.publication.size());
                 continue;
             }
             loop {
@@ -176,19 +176,19 @@ impl Outbox {
                     break;
                 }
             }
-            wire::put_publish(out, state.last_id, &entry.parcel.topic, &entry.parcel.body);
+            wire::put_publish(out, state.last_id, &entry.publication.topic, &entry.publication.body);
             state.in_flight.insert(state.last_id, entry);
         }
     }
 
-    /// Whether more than half of what it holds at most is waiting in it.
+    /// Whether it is more than half full.
     pub fn is_crowded(&self) -> bool {
         let state = self.state.lock();
         let held = state.queue.len() + state.in_flight.len();
         state.ending.is_none() && (held > self.bounds.messages / 2 || state.bytes > self.bounds.bytes / 2)
     }
 
-    /// Whether it takes messages.
+    /// Whether it accepts messages.
     pub fn is_open(&self) -> bool {
         self.state.lock().ending.is_none()
     }
@@ -210,13 +210,13 @@ impl Outbox {
         }
     }
 
-    /// Ends it for good and gives back what was not acknowledged.
-    pub fn empty(&self) -> Vec<Entry> {
+    /// Ends it and returns what was not acknowledged.
+    pub fn drain(&self) -> Vec<Entry> {
         let mut state = self.state.lock();
         state.ending.get_or_insert(0);
         state.bytes = 0;
         let mut left: Vec<(u16, Entry)> = state.in_flight.drain().collect();
-        // Ids rise with the order of sending, but for the moment they start again.
+        // Packet ids rise in the order of sending, except where they wrap around.
         left.sort_by_key(|(id, _)| *id);
         let queue = std::mem::take(&mut state.queue);
         left.into_iter().map(|(_, entry)| entry).chain(queue).collect()

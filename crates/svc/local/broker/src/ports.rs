@@ -1,8 +1,8 @@
-//! What the broker needs from outside.
+//! The broker's dependencies.
 
 use aro_base::SharedClock;
 
-/// Everything handed to the broker when it is built.
+/// The broker's dependencies, given when it is built.
 pub struct BrokerPorts {
     pub listener: aro_runtime::Listener,
     pub clock: SharedClock,

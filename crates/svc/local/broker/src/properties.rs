@@ -1,13 +1,13 @@
-//! What stands between a PUBLISH packet's topic and its payload.
+//! The properties of a PUBLISH packet.
 
 use aro_mqtt::wire::variable_length;
 
-/// Why properties cannot be passed on, as the reason to disconnect with.
+/// The reason to disconnect with, for properties that cannot be forwarded.
 pub const MALFORMED: u8 = 0x81;
 const PROTOCOL_ERROR: u8 = 0x82;
 const ALIAS_INVALID: u8 = 0x94;
 
-/// Checks the properties that a client sent, without reading more than it must: they are passed on as they are.
+/// Checks a client's properties without decoding more than needed: they are forwarded as they are.
 pub fn check(body: &[u8]) -> Result<(), u8> {
     let (used, length) = variable_length(body).ok().flatten().ok_or(MALFORMED)?;
     let mut rest = body.get(used..used + length).ok_or(MALFORMED)?;
@@ -21,12 +21,12 @@ pub fn check(body: &[u8]) -> Result<(), u8> {
             3 | 8 => text(value).ok_or(MALFORMED)?,
             // Correlation data.
             9 => data(value).ok_or(MALFORMED)?.len() + 2,
-            // A user property is two texts.
+            // A user property is two strings.
             38 => {
                 let first = text(value).ok_or(MALFORMED)?;
                 first + text(value.get(first..).unwrap_or_default()).ok_or(MALFORMED)?
             }
-            // The broker allows no aliases, and subscription ids are its own to send.
+            // The broker allows no topic aliases, and only brokers send subscription ids.
             35 => return Err(ALIAS_INVALID),
             11 => return Err(PROTOCOL_ERROR),
             _ => return Err(MALFORMED),
@@ -36,14 +36,14 @@ pub fn check(body: &[u8]) -> Result<(), u8> {
     Ok(())
 }
 
-/// How long a text with its length is. It must be one: readers end the connection over what is not, and whoever gets a
-/// message like that read by a server would cut all consumers off from it.
+/// The encoded length of a string, which must be valid: a subscriber disconnects over an invalid one, and a consumer that gets
+/// such a message to a server would cut all consumers off from it.
 fn text(bytes: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(data(bytes)?).ok()?;
     (!text.contains('\0')).then_some(2 + text.len())
 }
 
-/// Bytes with their length before them.
+/// Bytes with their length prefix.
 fn data(bytes: &[u8]) -> Option<&[u8]> {
     let [high, low, rest @ ..] = bytes else { return None };
     rest.get(..usize::from(u16::from_be_bytes([*high, *low])))
@@ -56,14 +56,14 @@ mod tests {
     use rumqttc::v5::mqttbytes::v5::PublishProperties;
 
     #[test]
-    fn what_the_broker_does_not_offer_is_refused_with_its_reason() {
+    fn unsupported_property_is_rejected_with_its_reason() {
         assert_eq!(check(&[3, 35, 0, 1]), Err(ALIAS_INVALID));
         assert_eq!(check(&[2, 11, 1]), Err(PROTOCOL_ERROR));
         assert_eq!(check(&[2, 99, 1]), Err(MALFORMED));
         assert_eq!(check(&[]), Err(MALFORMED));
         assert_eq!(check(&[5, 38, 0, 1]), Err(MALFORMED));
         assert_eq!(check(&[0, 1, 2, 3]), Ok(()));
-        // A content type and a user property that are no texts; correlation data need not be one.
+        // A content type and a user property with invalid strings; correlation data may be any bytes.
         assert_eq!(check(&[4, 3, 0, 1, 0xff]), Err(MALFORMED));
         assert_eq!(check(&[7, 38, 0, 1, b'a', 0, 1, 0xff]), Err(MALFORMED));
         assert_eq!(check(&[7, 38, 0, 1, 0, 0, 1, b'a']), Err(MALFORMED));
@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_client_writes_is_accepted(
+        fn properties_of_a_client_are_accepted(
             content_type in proptest::option::of("[^\0]{0,20}"),
             user_properties in proptest::collection::vec(("[^\0]{0,10}", "[^\0]{0,100}"), 0..9),
             payload in proptest::collection::vec(any::<u8>(), 0..50),
@@ -85,7 +85,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_checking_panic(body in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn no_bytes_make_checking_panic(body in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = check(&body);
         }
     }

@@ -65,7 +65,7 @@ fn size(size: aro_runtime::ByteSize) -> usize {
     usize::try_from(size.get()).unwrap_or(usize::MAX)
 }
 
-/// TLS 1.3 with a client certificate, out of files that are looked at again and again.
+/// TLS 1.3 with client certificates, from files that are reloaded when they change.
 async fn prove(
     paths: IdentityPaths,
     clock: SharedClock,
@@ -85,10 +85,10 @@ async fn prove(
             tokio::time::sleep(reread).await;
             let (identity, now) = (identity.clone(), clock.now());
             match tokio::task::spawn_blocking(move || identity.reload(now)).await {
-                Ok(Ok(true)) => tracing::info!("the broker's new certificate is in use"),
+                Ok(Ok(true)) => tracing::info!("broker certificate reloaded"),
                 Ok(Ok(false)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(error = %aro_base::chain(&error), "new certificate files are not usable; the old ones stay");
+                    tracing::warn!(error = %aro_base::chain(&error), "new certificate files rejected; keeping the old ones");
                 }
                 Err(error) => return Err(Fault::caused("reread the broker's certificate", error)),
             }

@@ -1,4 +1,4 @@
-//! Who subscribes to what.
+//! The subscriptions of all clients.
 //!
 //! Agents subscribe to one exact topic each, servers to a few patterns: exact filters are looked up, patterns and shares
 //! are tried one after another.
@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::outbox::Outbox;
 use crate::topics::Filter;
 
-/// One who subscribes.
+/// A subscriber of a filter.
 #[derive(Debug, Clone)]
 pub struct Subscriber {
     pub outbox: Arc<Outbox>,
-    pub quality: u8,
-    /// Not what it published itself.
+    pub qos: u8,
+    /// It does not get its own messages.
     pub no_local: bool,
 }
 
-/// Those who share a filter.
+/// The members of a share.
 #[derive(Debug)]
 struct Share {
     id: u64,
@@ -59,7 +59,7 @@ impl Router {
         }
     }
 
-    /// Removes a subscription; tells whether there was one.
+    /// Removes a subscription; returns whether there was one.
     pub fn unsubscribe(&mut self, filter: &Filter, id: u64) -> bool {
         fn remove(from: &mut Vec<Subscriber>, id: u64) -> bool {
             let before = from.len();
@@ -86,8 +86,8 @@ impl Router {
         }
     }
 
-    /// Calls `to` for everybody who gets a message on this topic, with the share it comes by. Of each share one member
-    /// gets it, in turn.
+    /// Calls `to` for every subscriber of a topic, with the share it was routed by. In each share one member gets the message,
+    /// in turn.
     pub fn route(&self, publisher: u64, topic: &str, mut to: impl FnMut(&Subscriber, Option<u64>)) {
         let exact = self.exact.get(topic).into_iter().flatten();
         let patterns = self.patterns.iter().filter(|(filter, _)| filter.matches(topic));
@@ -110,7 +110,7 @@ impl Router {
 }
 
 impl Share {
-    /// The next member that takes messages.
+    /// The next member that accepts messages.
     fn turn(&self) -> Option<&Subscriber> {
         let start = self.next.fetch_add(1, Ordering::Relaxed);
         let count = self.members.len();
@@ -127,7 +127,7 @@ mod tests {
 
     fn client(id: u64) -> Subscriber {
         let bounds = Bounds { messages: 10, bytes: 1000, window: 10, largest: 1000 };
-        Subscriber { outbox: Arc::new(Outbox::new(id, bounds)), quality: 1, no_local: false }
+        Subscriber { outbox: Arc::new(Outbox::new(id, bounds)), qos: 1, no_local: false }
     }
 
     fn filter(text: &str) -> Filter {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_filters_and_patterns_both_count() {
+    fn exact_filters_and_patterns_both_match() {
         let mut router = Router::default();
         router.subscribe(&filter("a/b"), client(1));
         router.subscribe(&filter("a/+"), client(2));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn subscribing_again_replaces() {
+    fn repeated_subscription_replaces_the_first() {
         let mut router = Router::default();
         let one = client(1);
         router.subscribe(&filter("a/b"), one.clone());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_share_one_gets_it_in_turn_and_who_has_ended_is_passed_over() {
+    fn share_delivers_to_one_live_member_in_turn() {
         let mut router = Router::default();
         let (one, two) = (client(1), client(2));
         router.subscribe(&filter("$share/g/a/+"), one.clone());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_not_to_get_its_own_does_not() {
+    fn no_local_subscriber_does_not_get_its_own_messages() {
         let mut router = Router::default();
         router.subscribe(&filter("a"), Subscriber { no_local: true, ..client(0) });
         assert!(receivers(&router, "a").is_empty());

@@ -1,4 +1,4 @@
-//! What a client that was let in may ask, packet by packet. No I/O: answers go to its outbox.
+//! Handles the packets of an accepted client. No I/O: responses go to its outbox.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use rumqttc::v5::mqttbytes::v5::{
 
 use aro_mqtt::wire::{self, Frame, PublishFrame};
 
-use crate::greeting::Guest;
+use crate::handshake::AcceptedClient;
 use crate::hub::Hub;
-use crate::outbox::{Outbox, Parcel, QUOTA_EXCEEDED};
+use crate::outbox::{Outbox, Publication, QUOTA_EXCEEDED};
 use crate::properties;
 use crate::router::Subscriber;
 use crate::topics::{Filter, is_topic};
@@ -24,42 +24,43 @@ const TOPIC_INVALID: u8 = 0x90;
 const RETAIN_NOT_SUPPORTED: u8 = 0x9a;
 const QUALITY_NOT_SUPPORTED: u8 = 0x9b;
 
-/// How many filters one packet may name.
+/// Filters in one packet.
 const MOST_FILTERS: usize = 1000;
 
-/// How a packet was taken.
+/// How the connection goes on after a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Continue,
-    /// The client said goodbye.
+    /// The client sent DISCONNECT.
     Gone,
     /// The connection ends with this reason.
     End(u8),
 }
 
-/// One client that was let in.
+/// An accepted client.
 pub struct Session {
     hub: Arc<Hub>,
-    guest: Guest,
+    accepted: AcceptedClient,
     pub outbox: Arc<Outbox>,
-    /// Somebody has too much to read of this one: it is to be held back.
-    pub held_by: Option<Arc<Outbox>>,
+    /// A subscriber of this client whose queue is long: this client is throttled.
+    pub throttled_by: Option<Arc<Outbox>>,
     filters: Vec<Filter>,
 }
 
 impl Session {
-    /// Lets it in, unless there are too many of its identity. It goes when this is dropped.
-    pub fn new(hub: Arc<Hub>, guest: Guest) -> Option<Self> {
-        let outbox = hub.enter(&guest.identity, &guest.client_id, guest.window, guest.largest)?;
-        Some(Self { hub, guest, outbox, held_by: None, filters: Vec::new() })
+    /// Registers the client, unless its identity has too many. Dropping this unregisters it.
+    pub fn new(hub: Arc<Hub>, accepted: AcceptedClient) -> Option<Self> {
+        let outbox =
+            hub.register(&accepted.identity, &accepted.client_id, accepted.window, accepted.largest)?;
+        Some(Self { hub, accepted, outbox, throttled_by: None, filters: Vec::new() })
     }
 
-    /// Takes a packet.
+    /// Handles a packet.
     pub fn handle(&mut self, frame: Frame) -> Next {
         match frame {
             Frame::Publish(publish) => self.publish(&publish).map_or_else(Next::End, |()| Next::Continue),
             Frame::Ack(packet_id, _) => {
-                // Another id than one in flight is the client's mistake, and harmless.
+                // A packet id that is not in flight is the client's error, and harmless.
                 self.outbox.acknowledged(packet_id);
                 Next::Continue
             }
@@ -88,24 +89,24 @@ impl Session {
             return Err(TOPIC_INVALID);
         }
         properties::check(&publish.body)?;
-        let reason = if self.hub.acl.may_publish(&self.guest.identity, topic) {
-            let parcel = Parcel {
+        let reason = if self.hub.acl.may_publish(&self.accepted.identity, topic) {
+            let publication = Publication {
                 topic: topic.to_owned(),
-                // A copy, so that a small message in a queue does not hold all that was read with it.
+                // A copy, so that a small queued message does not keep the whole read buffer.
                 body: Bytes::copy_from_slice(&publish.body),
-                quality: publish.qos,
+                qos: publish.qos,
             };
-            let reach = self.hub.publish(self.outbox.id, parcel);
-            // Servers are never held back: one slow agent would keep them from all others.
-            if !self.hub.acl.is_server(&self.guest.identity) {
-                self.held_by = reach.crowded;
+            let reach = self.hub.publish(self.outbox.id, publication);
+            // Servers are never throttled: one slow agent would block them for all others.
+            if !self.hub.acl.is_server(&self.accepted.identity) {
+                self.throttled_by = reach.crowded;
             }
             match reach.count {
                 0 => PubAckReason::NoMatchingSubscribers,
                 _ => PubAckReason::Success,
             }
         } else {
-            self.hub.refuse(&self.guest.identity, "publish", topic);
+            self.hub.reject(&self.accepted.identity, "publish", topic);
             PubAckReason::NotAuthorized
         };
         if publish.qos == 0 {
@@ -135,8 +136,8 @@ impl Session {
             if filter.share().is_some() && asked.nolocal {
                 return Next::End(PROTOCOL_ERROR);
             }
-            if !self.hub.acl.may_subscribe(&self.guest.identity, &filter) {
-                self.hub.refuse(&self.guest.identity, "subscribe", &asked.path);
+            if !self.hub.acl.may_subscribe(&self.accepted.identity, &filter) {
+                self.hub.reject(&self.accepted.identity, "subscribe", &asked.path);
                 codes.push(SubscribeReasonCode::NotAuthorized);
                 continue;
             }
@@ -145,13 +146,13 @@ impl Session {
                 codes.push(SubscribeReasonCode::QuotaExceeded);
                 continue;
             }
-            let quality = u8::from(asked.qos != QoS::AtMostOnce);
-            let subscriber = Subscriber { outbox: self.outbox.clone(), quality, no_local: asked.nolocal };
+            let qos = u8::from(asked.qos != QoS::AtMostOnce);
+            let subscriber = Subscriber { outbox: self.outbox.clone(), qos, no_local: asked.nolocal };
             self.hub.subscribe(&filter, subscriber);
             if !known {
                 self.filters.push(filter);
             }
-            let granted = if quality == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce };
+            let granted = if qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce };
             codes.push(SubscribeReasonCode::Success(granted));
         }
         self.answer(&Packet::SubAck(SubAck { pkid: subscribe.pkid, return_codes: codes, properties: None }));
@@ -180,7 +181,7 @@ impl Session {
 
     fn answer(&self, packet: &Packet) {
         self.outbox.answer(|out| {
-            // These packets hold nothing that cannot be written.
+            // These packets contain nothing that cannot be encoded.
             let _ = packet.write(out, None);
         });
     }
@@ -188,7 +189,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub.leave(&self.guest.identity, &self.guest.client_id, &self.outbox, &self.filters);
+        self.hub.unregister(&self.accepted.identity, &self.accepted.client_id, &self.outbox, &self.filters);
     }
 }
 

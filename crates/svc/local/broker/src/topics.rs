@@ -1,19 +1,19 @@
 //! Topics, filters and shares.
 
-/// A filter that somebody subscribes to.
+/// A filter of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Filter {
     share: Option<String>,
     path: String,
 }
 
-/// Whether a word can stand for one level of a topic and nothing else.
+/// Whether a word is exactly one level of a topic.
 pub fn is_name(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('$') && !word.contains(['+', '#', '/', '\0'])
 }
 
 impl Filter {
-    /// Reads a filter; nothing if it is not one.
+    /// Parses a filter.
     pub fn parse(text: &str) -> Option<Self> {
         let (share, path) = match text.strip_prefix("$share/") {
             Some(rest) => {
@@ -31,7 +31,7 @@ impl Filter {
         (fits && !path.is_empty()).then(|| Self { share, path: path.to_owned() })
     }
 
-    /// The group that shares it.
+    /// Its share group.
     pub fn share(&self) -> Option<&str> {
         self.share.as_deref()
     }
@@ -41,14 +41,14 @@ impl Filter {
         &self.path
     }
 
-    /// Whether it stands for more than one topic.
+    /// Whether it matches more than one topic.
     pub fn is_pattern(&self) -> bool {
         self.path.contains(['+', '#'])
     }
 
-    /// Whether a topic is meant.
+    /// Whether it matches a topic.
     pub fn matches(&self, topic: &str) -> bool {
-        // Topics of the broker's own are not for patterns that start with a wildcard.
+        // A pattern that starts with a wildcard does not match the broker's own topics.
         if topic.starts_with('$') && self.path.starts_with(['+', '#']) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Filter {
     }
 }
 
-/// Whether something can be published there.
+/// Whether a topic can be published to.
 pub fn is_topic(topic: &str) -> bool {
     !topic.is_empty() && !topic.contains(['+', '#', '\0'])
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_filter_is_refused() {
+    fn invalid_filter_is_rejected() {
         for text in ["", "a/#/b", "a+", "a/b#", "$share/g", "$share//a", "$share/+/a", "$share/g/", "a\0b"] {
             assert_eq!(Filter::parse(text), None, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! One pass about one ManifestWork.
+//! Reconciles one ManifestWork.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;
 
-use crate::notes::Notes;
+use crate::pending_reports::PendingReports;
 use crate::translate::{finalizer_patch, generation, has_finalizer, is_leaving, status_patch, work_of};
 
-/// Between the ManifestWorks of a namespace and the engine.
+/// Connects the ManifestWorks of a namespace with the engine.
 pub(crate) struct Agent {
     pub(crate) namespace: String,
     pub(crate) api: Api<ManifestWork>,
     pub(crate) works: Informer<ManifestWork>,
     pub(crate) engine: Engine,
-    pub(crate) notes: Arc<Notes>,
-    /// Which object the engine's work of a name belongs to.
+    pub(crate) pending_reports: Arc<PendingReports>,
+    /// The uid of the object that each of the engine's works belongs to.
     pub(crate) given: Mutex<HashMap<String, String>>,
 }
 
-/// What is to be done about a ManifestWork, before any status.
+/// The next step for a ManifestWork, before its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// The engine has it as it is.
+    /// The engine has its current generation.
     Nothing,
-    /// The finalizer goes on, then the engine gets it.
-    Hold,
-    /// The engine gets it.
-    Give,
-    /// The engine is to take it away.
-    Leave,
-    /// Everything of it is gone: the finalizer goes off.
-    LetGo,
+    /// Set the finalizer, then hand it to the engine.
+    SetFinalizer,
+    /// Hand it to the engine.
+    Apply,
+    /// The engine deletes it.
+    Delete,
+    /// Everything of it is deleted: remove the finalizer.
+    Release,
 }
 
-/// What a step follows from.
+/// The inputs of the step.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     leaving: bool,
     held: bool,
-    /// The engine's generation and whether it takes the work away; `None` if it does not know it.
+    /// The engine's generation, and whether it is deleting the work; `None` if it does not have it.
     known: Option<(i64, bool)>,
     generation: i64,
-    /// Whether the engine's work belongs to this object, not to one of the same name before it.
+    /// Whether the engine's work belongs to this object, not to an earlier one of the same name.
     same: bool,
     gone: bool,
 }
@@ -58,14 +58,14 @@ struct Facts {
 fn decide(facts: Facts) -> Step {
     match facts {
         Facts { leaving: true, held: false, .. } => Step::Nothing,
-        Facts { leaving: true, gone: true, known: None, .. } => Step::LetGo,
-        Facts { leaving: true, .. } => Step::Leave,
-        // What is left of another one goes first.
+        Facts { leaving: true, gone: true, known: None, .. } => Step::Release,
+        Facts { leaving: true, .. } => Step::Delete,
+        // An earlier object's work is deleted first.
         Facts { known: Some((_, true)), .. } => Step::Nothing,
-        Facts { known: Some(_), same: false, .. } => Step::Leave,
-        Facts { held: false, .. } => Step::Hold,
+        Facts { known: Some(_), same: false, .. } => Step::Delete,
+        Facts { held: false, .. } => Step::SetFinalizer,
         Facts { known: Some((known, _)), generation, .. } if known == generation => Step::Nothing,
-        _ => Step::Give,
+        _ => Step::Apply,
     }
 }
 
@@ -85,31 +85,31 @@ impl Reconcile for Agent {
             known: self.engine.known(name),
             generation: generation(&object),
             same: self.given.lock().get(name) == Some(&uid),
-            gone: self.notes.is_gone(name),
+            gone: self.pending_reports.is_gone(name),
         };
         match decide(facts) {
             Step::Nothing => {}
-            Step::Hold => {
+            Step::SetFinalizer => {
                 let held = self.patch(&object, true).await?;
                 self.give(&held);
             }
-            Step::Give => self.give(&object),
-            Step::Leave => {
+            Step::Apply => self.give(&object),
+            Step::Delete => {
                 if facts.leaving && facts.known.is_none() {
-                    // From before a restart: what is told of it from now on is about this one.
+                    // After a restart: reports from now on are about this object.
                     self.given.lock().insert(name.clone(), uid);
                 }
                 if facts.leaving && (facts.same || facts.known.is_none()) {
-                    // What stays is what it says at the end.
+                    // The final spec decides what stays.
                     self.engine.leave(work_of(&object));
                 } else {
                     self.engine.delete(name);
                 }
             }
-            Step::LetGo => {
+            Step::Release => {
                 self.patch(&object, false).await?;
                 self.given.lock().remove(name);
-                self.notes.forget(name);
+                self.pending_reports.forget(name);
                 return Ok(Outcome::Settled);
             }
         }
@@ -118,29 +118,29 @@ impl Reconcile for Agent {
 }
 
 impl Agent {
-    /// Gives a work to the engine.
+    /// Hands a work to the engine.
     pub(crate) fn give(&self, object: &ManifestWork) {
         let name = object.name_any();
-        // What was gone was another one.
-        self.notes.forget(&name);
+        // An earlier deletion belongs to another object.
+        self.pending_reports.forget(&name);
         self.given.lock().insert(name, object.uid().unwrap_or_default());
         self.engine.put(work_of(object));
     }
 
-    /// Somebody took the object away over our finalizer, or it is gone as it should be.
+    /// The object is deleted, by this agent or despite its finalizer.
     fn vanished(&self, name: &str) -> Outcome {
         match self.engine.known(name) {
             Some((_, false)) => self.engine.delete(name),
             Some((_, true)) => {}
             None => {
                 self.given.lock().remove(name);
-                self.notes.forget(name);
+                self.pending_reports.forget(name);
             }
         }
         Outcome::Settled
     }
 
-    /// Sets the finalizer or takes it away.
+    /// Sets or removes the finalizer.
     async fn patch(&self, object: &ManifestWork, on: bool) -> Result<Arc<ManifestWork>, Fault> {
         let patch = finalizer_patch(object, on);
         let name = object.name_any();
@@ -152,12 +152,12 @@ impl Agent {
         }
     }
 
-    /// Writes the status that waits, if it is another than the one that is there.
+    /// Writes the pending status, if it differs from the current one.
     async fn write_status(&self, name: &str, object: &ManifestWork, facts: Facts) -> Result<Outcome, Fault> {
-        let Some(status) = self.notes.status(name) else { return Ok(Outcome::Settled) };
-        // What is told of an object of the same name before it is nothing to this one.
+        let Some(status) = self.pending_reports.status(name) else { return Ok(Outcome::Settled) };
+        // A report about an earlier object of the same name is dropped.
         if !facts.same && facts.known.is_some() {
-            self.notes.done(name, &status);
+            self.pending_reports.done(name, &status);
             return Ok(Outcome::Settled);
         }
         if object.status.as_ref() != Some(&*status) {
@@ -166,7 +166,7 @@ impl Agent {
                 Ok(written) => {
                     self.works.cache().wrote(written);
                 }
-                // It is gone, or another one by now; its end is on the way.
+                // The object is deleted or replaced; its deletion follows.
                 Err(kube::Error::Api(answer)) if answer.code == 404 => {}
                 Err(kube::Error::Api(answer)) if answer.code == 409 => {
                     return Ok(Outcome::RequeueAfter(Duration::from_millis(50)));
@@ -174,7 +174,7 @@ impl Agent {
                 Err(error) => return Err(Fault::caused("write the work's status", error)),
             }
         }
-        self.notes.done(name, &status);
+        self.pending_reports.done(name, &status);
         Ok(Outcome::Settled)
     }
 }
@@ -184,31 +184,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_work_is_held_before_it_is_given_and_let_go_when_it_is_gone() {
+    fn finalizer_is_set_before_the_apply_and_removed_after_the_deletion() {
         let new = Facts { leaving: false, held: false, known: None, generation: 1, same: false, gone: false };
         let given = Facts { held: true, known: Some((1, false)), same: true, ..new };
         let leaving = Facts { leaving: true, ..given };
         for (name, facts, step) in [
-            ("new", new, Step::Hold),
-            ("held, not given", Facts { held: true, ..new }, Step::Give),
+            ("new", new, Step::SetFinalizer),
+            ("held, not given", Facts { held: true, ..new }, Step::Apply),
             ("given", given, Step::Nothing),
-            ("changed", Facts { generation: 2, ..given }, Step::Give),
-            ("finalizer taken away", Facts { held: false, ..given }, Step::Hold),
-            ("leaving", leaving, Step::Leave),
-            ("leaving, still there", Facts { known: Some((1, true)), ..leaving }, Step::Leave),
-            ("leaving, gone", Facts { known: None, gone: true, ..leaving }, Step::LetGo),
-            ("leaving, after a restart", Facts { known: None, same: false, ..leaving }, Step::Leave),
+            ("changed", Facts { generation: 2, ..given }, Step::Apply),
+            ("finalizer removed", Facts { held: false, ..given }, Step::SetFinalizer),
+            ("leaving", leaving, Step::Delete),
+            ("leaving, still there", Facts { known: Some((1, true)), ..leaving }, Step::Delete),
+            ("leaving, gone", Facts { known: None, gone: true, ..leaving }, Step::Release),
+            ("leaving, after a restart", Facts { known: None, same: false, ..leaving }, Step::Delete),
             ("leaving, never held", Facts { leaving: true, ..new }, Step::Nothing),
-            ("made anew", Facts { same: false, ..given }, Step::Leave),
+            ("recreated", Facts { same: false, ..given }, Step::Delete),
             (
-                "made anew, old one going",
+                "recreated, old one being deleted",
                 Facts { same: false, known: Some((1, true)), ..given },
                 Step::Nothing,
             ),
             (
-                "made anew, old one gone",
+                "recreated, old one deleted",
                 Facts { known: None, same: false, gone: true, held: false, ..given },
-                Step::Hold,
+                Step::SetFinalizer,
             ),
         ] {
             assert_eq!(decide(facts), step, "{name}");

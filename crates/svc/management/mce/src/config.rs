@@ -5,19 +5,19 @@ use aro_runtime::{ByteSize, Period, Problems, Section};
 aro_runtime::section! {
     /// The multicluster engine: the work agent of the management cluster itself.
     pub struct MceConfig in "mce" {
-        /// Whether ManifestWorks are applied here. Switch it off where another work agent does that.
+        /// Whether ManifestWorks are applied here. Disable it where another work agent does that.
         pub work_agent: bool = true,
         /// The namespace of the ManifestWorks, which is the name of the managed cluster.
         pub namespace: String = "local-cluster".to_owned(),
-        /// Names the hub in records of what was applied; the address of the hub, if it is empty. Keep it the same for as
-        /// long as the cluster lives: records of another hub are not touched.
+        /// The hub in the names of records of what was applied; the address of the hub, if empty. Keep it for the lifetime of the
+        /// cluster: records of another hub are not touched.
         pub hub_id: String = String::new(),
-        /// How many works are applied at once.
+        /// Works applied concurrently.
         pub workers: usize = 32,
-        /// The longest JSON that is reported of an object. The published definition of ManifestWorks allows no more than
-        /// the default.
+        /// The largest JSON value in status feedback. The published definition of ManifestWorks allows no more than the
+        /// default.
         pub max_json_raw: ByteSize = ByteSize::bytes(1024),
-        /// How often every work is looked at even if nothing is heard of its objects.
+        /// How often a work is reconciled without an event of its objects.
         pub drift_check: Period = Period::secs(300),
     }
 }

@@ -1,23 +1,23 @@
 //! The multicluster engine of a management cluster: for now, the work agent of `local-cluster`.
 //!
 //! What it is: ManifestWorks in the namespace `local-cluster` of the hub are applied to the cluster, and their status is
-//! written back. Hub and cluster are the same cluster here; the role gets a client for each and cannot tell.
+//! written back. Hub and cluster are the same cluster here; the role gets a client for each and does not depend on that.
 //!
-//! What it is not: it applies nothing itself. `aro_work_engine` does; this is where its works come from and where its reports go.
+//! What it is not: it applies nothing itself. `aro_work_engine` does; this role feeds it works and writes its reports.
 //!
-//! The flow: a watch keeps the ManifestWorks (`role`); for each one that changes, or of which the engine tells something,
-//! the agent makes a pass: the finalizer before the first effect, then the work to the engine, the status back, and the
-//! finalizer off when the engine says that everything is gone.
+//! The flow: a watch keeps the ManifestWorks (`role`); each one that changes, or that the engine reports about, is
+//! reconciled: the finalizer before the first effect, then the work to the engine, the status back, and the finalizer
+//! removed when the engine reports that everything is deleted.
 //!
 //! Invariants:
-//! * Nothing is applied for a work that does not carry the finalizer: its deletion could not be noticed.
-//! * A status is written only when it is another than the one that is there, and only to the work it was found for.
+//! * Nothing is applied for a work without the finalizer: its deletion could go unnoticed.
+//! * A status is written only when it differs from the current one, and only to the object it belongs to.
 #![warn(missing_docs)]
 
 mod agent;
 mod config;
 mod descriptor;
-mod notes;
+mod pending_reports;
 mod ports;
 mod role;
 mod translate;

@@ -1,21 +1,21 @@
-//! What the role needs from outside.
+//! The role's dependencies.
 
 use aro_base::SharedClock;
 use aro_runtime::{Metrics, Readiness};
 use kube::Client;
 
-/// Everything handed to the role when it is built.
+/// The role's dependencies, given when it is built.
 pub struct McePorts {
-    /// Where ManifestWorks are.
+    /// The cluster with the ManifestWorks.
     pub hub: Client,
-    /// Where the hub is reached; names it in records unless configuration does.
+    /// The hub's address; names the hub in records unless it is configured.
     pub hub_address: String,
-    /// Where their objects go.
+    /// The cluster their objects are applied to.
     pub spoke: Client,
-    /// Tells the time in conditions.
+    /// The clock of conditions.
     pub clock: SharedClock,
-    /// Counts.
+    /// The metrics registry.
     pub metrics: Metrics,
-    /// Where the role says that it is ready.
+    /// The readiness registry.
     pub readiness: Readiness,
 }

@@ -1,4 +1,4 @@
-//! The role: what it is built from, and how it runs.
+//! The role: its dependencies and how it runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use kube::{Api, Client, ResourceExt as _};
 
 use crate::agent::Agent;
 use crate::config::MceConfig;
-use crate::notes::Notes;
+use crate::pending_reports::PendingReports;
 use crate::ports::McePorts;
 use crate::translate::{has_finalizer, hub_hash, is_leaving};
 
@@ -58,24 +58,24 @@ impl Role for Mce {
 }
 
 impl Mce {
-    /// Returns when all works are known and in the engine's hands.
+    /// Returns when all works are listed and handed to the engine.
     async fn start_work_agent(&self, scope: &Scope) {
         let namespace = self.config.namespace.clone();
         let queue: Queue<String> = Queue::new();
-        let notes = Arc::new(Notes::new(queue.clone()));
-        let engine = Engine::start(self.spoke.clone(), self.options.clone(), notes.clone(), scope);
+        let pending_reports = Arc::new(PendingReports::new(queue.clone()));
+        let engine = Engine::start(self.spoke.clone(), self.options.clone(), pending_reports.clone(), scope);
         let works: Informer<ManifestWork> = Informer::default();
         let changed = queue.clone();
         works.subscribe(move |change| changed.add(change.object().name_any()));
         let api = Api::namespaced(self.hub.clone(), &namespace);
         works.run(api.clone(), watcher::Config::default(), scope);
         let given = parking_lot::Mutex::default();
-        let agent = Arc::new(Agent { namespace, api, works, engine, notes, given });
+        let agent = Arc::new(Agent { namespace, api, works, engine, pending_reports, given });
         let known = futures::future::join(agent.works.synced(), agent.engine.synced());
         if scope.token().run_until_cancelled(known).await.is_none() {
             return;
         }
-        // After a restart all works are given at once, so that what nobody asks for any more can be told.
+        // After a restart all works are handed over at once, so that the engine finds the orphans.
         for object in agent.works.cache().all() {
             if has_finalizer(&object) && !is_leaving(&object) {
                 agent.give(&object);

@@ -1,4 +1,4 @@
-//! From ManifestWorks to what the engine is given, and back.
+//! Converts ManifestWorks to the engine's works, and back.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Keeps a ManifestWork until everything of it is gone.
+/// Keeps a ManifestWork until everything of it is deleted.
 pub(crate) const FINALIZER: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
 
-/// What the engine is given for a ManifestWork. What was reported before is not reported again.
+/// The engine's work for a ManifestWork, with its last reported status.
 pub(crate) fn work_of(object: &ManifestWork) -> Work {
     let spec = &object.spec;
     Work {
@@ -39,7 +39,7 @@ pub(crate) fn has_finalizer(object: &ManifestWork) -> bool {
     object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
 }
 
-/// A change that sets our finalizer or takes it away, and only to the object as it was read.
+/// A patch that sets or removes our finalizer, for this version of the object only.
 pub(crate) fn finalizer_patch(object: &ManifestWork, on: bool) -> Value {
     let mut finalizers: Vec<&str> =
         object.finalizers().iter().map(String::as_str).filter(|finalizer| *finalizer != FINALIZER).collect();
@@ -51,9 +51,9 @@ pub(crate) fn finalizer_patch(object: &ManifestWork, on: bool) -> Value {
     }})
 }
 
-/// A change of the status, whole, and only of this object.
+/// A patch of the whole status, for this object only.
 pub(crate) fn status_patch(object: &ManifestWork, status: &ManifestWorkStatus) -> Value {
-    // Empty lists are said as well: what is left out of such a change stays as it was.
+    // Empty lists are included: a merge patch keeps what it leaves out.
     json!({
         "metadata": {"uid": object.uid()},
         "status": {
@@ -63,7 +63,7 @@ pub(crate) fn status_patch(object: &ManifestWork, status: &ManifestWorkStatus) -
     })
 }
 
-/// How a hub is named in records: hex of the SHA-256 of its address, or of whatever it was given as a name.
+/// The name of a hub in records: hex SHA-256 of its address, or of its configured name.
 pub(crate) fn hub_hash(hub: &str) -> String {
     Sha256::digest(hub).iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_carries_all_its_manifest_work_says() {
+    fn work_carries_all_fields_of_its_manifest_work() {
         let work = work_of(&object());
         assert_eq!((work.name.as_str(), work.generation, work.labels["a"].as_str()), ("w", 3, "b"));
         assert_eq!(*work.manifests, [json!({"kind": "ConfigMap"})]);
@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_written_whole() {
+    fn status_patch_is_complete() {
         let patch = status_patch(&object(), &ManifestWorkStatus::default());
         assert_eq!(patch["status"], json!({"conditions": [], "resourceStatus": {"manifests": []}}));
     }
 
     #[test]
-    fn hubs_are_named_as_upstream_names_them() {
+    fn hub_names_match_upstream() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(hub_hash(""), empty);
         assert_eq!(hub_hash("https://hub:6443").len(), 64);

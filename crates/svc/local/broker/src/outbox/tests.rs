@@ -6,7 +6,7 @@ fn bounds() -> Bounds {
 
 fn entry(size: usize) -> Entry {
     let body = Bytes::from(vec![0; size]);
-    Entry { parcel: Arc::new(Parcel { topic: "t".to_owned(), body, quality: 1 }), quality: 1, share: None }
+    Entry { publication: Arc::new(Publication { topic: "t".to_owned(), body, qos: 1 }), qos: 1, share: None }
 }
 
 fn packets(outbox: &Outbox) -> usize {
@@ -20,7 +20,7 @@ fn packets(outbox: &Outbox) -> usize {
 }
 
 #[test]
-fn the_clients_window_bounds_what_is_written() {
+fn client_window_bounds_what_is_written() {
     let outbox = Outbox::new(1, bounds());
     for _ in 0..4 {
         assert_eq!(outbox.put(entry(10)), Put::Queued);
@@ -33,7 +33,7 @@ fn the_clients_window_bounds_what_is_written() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_keep_up_is_ended_by_number() {
+async fn slow_client_is_ended_by_message_count() {
     let outbox = Outbox::new(1, bounds());
     for _ in 0..4 {
         assert_eq!(outbox.put(entry(10)), Put::Queued);
@@ -44,28 +44,28 @@ async fn a_client_that_does_not_keep_up_is_ended_by_number() {
 }
 
 #[test]
-fn a_client_that_does_not_keep_up_is_ended_by_bytes() {
+fn slow_client_is_ended_by_bytes() {
     let outbox = Outbox::new(1, Bounds { bytes: 1500, ..bounds() });
     assert_eq!(outbox.put(entry(900)), Put::Queued);
     assert_eq!(outbox.put(entry(900)), Put::Ended);
 }
 
 #[test]
-fn what_the_client_cannot_take_is_left_out() {
+fn packet_larger_than_the_client_accepts_is_skipped() {
     let outbox = Outbox::new(1, bounds());
     assert_eq!(outbox.put(entry(2000)), Put::TooLarge);
     assert!(outbox.is_open());
 }
 
 #[test]
-fn what_was_not_acknowledged_is_given_back_in_order() {
+fn unacked_messages_are_returned_in_order() {
     let outbox = Outbox::new(1, bounds());
     for size in [1, 2, 3] {
         outbox.put(entry(size));
     }
     packets(&outbox);
     outbox.acknowledged(1);
-    let left: Vec<usize> = outbox.empty().iter().map(|entry| entry.parcel.body.len()).collect();
+    let left: Vec<usize> = outbox.drain().iter().map(|entry| entry.publication.body.len()).collect();
     assert_eq!(left, [2, 3]);
     assert_eq!(outbox.put(entry(1)), Put::Ended);
 }

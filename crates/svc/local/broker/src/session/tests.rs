@@ -19,14 +19,14 @@ fn hub() -> Arc<Hub> {
 }
 
 fn client(hub: &Arc<Hub>, identity: &str) -> Session {
-    let guest = Guest {
+    let accepted = AcceptedClient {
         identity: identity.to_owned(),
         client_id: format!("{identity}-client"),
         keep_alive: 60,
         window: 100,
         largest: 10_000,
     };
-    Session::new(hub.clone(), guest).unwrap()
+    Session::new(hub.clone(), accepted).unwrap()
 }
 
 fn publish(topic: &str) -> Frame {
@@ -45,7 +45,7 @@ fn subscribe(path: &str) -> Frame {
     Frame::Other(Box::new(Packet::Subscribe(subscribe)))
 }
 
-fn said(session: &Session) -> Vec<Frame> {
+fn sent_to(session: &Session) -> Vec<Frame> {
     let mut out = BytesMut::new();
     session.outbox.take(&mut out);
     std::iter::from_fn(|| wire::take_frame(&mut out, 1 << 20).unwrap()).collect()
@@ -58,62 +58,64 @@ fn suback(frame: &Frame) -> SubscribeReasonCode {
 }
 
 #[test]
-fn a_message_reaches_who_subscribes_and_its_publisher_is_told() {
+fn message_reaches_its_subscriber_and_is_acknowledged() {
     let hub = hub();
     let (mut server, mut agent) = (client(&hub, "maestro"), client(&hub, "c1"));
     assert_eq!(agent.handle(subscribe("sources/maestro/consumers/c1/sourceevents")), Next::Continue);
-    assert_eq!(suback(&said(&agent)[0]), SubscribeReasonCode::Success(QoS::AtLeastOnce));
+    assert_eq!(suback(&sent_to(&agent)[0]), SubscribeReasonCode::Success(QoS::AtLeastOnce));
     assert_eq!(server.handle(publish("sources/maestro/consumers/c1/sourceevents")), Next::Continue);
-    assert_eq!(said(&server), [Frame::Ack(5, 0)]);
-    let Some(Frame::Publish(got)) = said(&agent).pop() else { panic!("nothing") };
+    assert_eq!(sent_to(&server), [Frame::Ack(5, 0)]);
+    let Some(Frame::Publish(got)) = sent_to(&agent).pop() else { panic!("nothing") };
     assert_eq!((got.body.as_ref(), got.qos), (&b"\0payload"[..], 1));
 }
 
 #[test]
-fn one_consumer_can_neither_speak_for_another_nor_listen_to_it() {
+fn consumer_can_neither_publish_nor_subscribe_for_another() {
     let hub = hub();
     let mut agent = client(&hub, "c1");
     agent.handle(publish("sources/maestro/consumers/c2/agentevents"));
-    assert_eq!(said(&agent), [Frame::Ack(5, 0x87)]);
+    assert_eq!(sent_to(&agent), [Frame::Ack(5, 0x87)]);
     agent.handle(subscribe("sources/maestro/consumers/c2/sourceevents"));
-    assert_eq!(suback(&said(&agent)[0]), SubscribeReasonCode::NotAuthorized);
+    assert_eq!(suback(&sent_to(&agent)[0]), SubscribeReasonCode::NotAuthorized);
     agent.handle(subscribe("sources/maestro/consumers/+/sourceevents"));
-    assert_eq!(suback(&said(&agent)[0]), SubscribeReasonCode::NotAuthorized);
+    assert_eq!(suback(&sent_to(&agent)[0]), SubscribeReasonCode::NotAuthorized);
     assert_eq!(hub.metrics.refused.get(), 3);
 }
 
 #[test]
-fn a_message_of_a_share_goes_to_another_member_when_its_own_leaves_without_acknowledging() {
+fn unacked_message_of_a_share_is_redelivered_to_another_member() {
     let hub = hub();
     let filter = "$share/g/sources/maestro/consumers/+/agentevents";
     let mut agent = client(&hub, "c1");
     let mut one = client(&hub, "maestro");
     one.handle(subscribe(filter));
-    said(&one);
+    sent_to(&one);
     agent.handle(publish("sources/maestro/consumers/c1/agentevents"));
-    assert_eq!(said(&one).len(), 1);
+    assert_eq!(sent_to(&one).len(), 1);
     let mut two =
-        Session::new(hub.clone(), Guest { client_id: "two".to_owned(), ..one.guest.clone() }).unwrap();
+        Session::new(hub.clone(), AcceptedClient { client_id: "two".to_owned(), ..one.accepted.clone() })
+            .unwrap();
     two.handle(subscribe(filter));
-    said(&two);
+    sent_to(&two);
     drop(one);
-    assert!(matches!(said(&two)[..], [Frame::Publish(_)]));
+    assert!(matches!(sent_to(&two)[..], [Frame::Publish(_)]));
     assert_eq!(hub.metrics.dropped.get(), 0);
 }
 
 #[test]
-fn a_client_id_is_taken_over_only_from_the_same_identity() {
+fn client_id_is_taken_over_only_within_one_identity() {
     let hub = hub();
     let one = client(&hub, "c1");
-    let guest = Guest { client_id: "c1-client".to_owned(), ..client(&hub, "c2").guest.clone() };
-    let _other = Session::new(hub.clone(), guest).unwrap();
+    let accepted =
+        AcceptedClient { client_id: "c1-client".to_owned(), ..client(&hub, "c2").accepted.clone() };
+    let _other = Session::new(hub.clone(), accepted).unwrap();
     assert!(one.outbox.is_open());
     let _same = client(&hub, "c1");
     assert!(!one.outbox.is_open());
 }
 
 #[test]
-fn what_is_not_offered_ends_the_connection_with_its_reason() {
+fn unsupported_packet_ends_the_connection_with_its_reason() {
     let hub = hub();
     let mut agent = client(&hub, "c1");
     let Frame::Publish(plain) = publish("sources/maestro/consumers/c1/agentevents") else { panic!() };
@@ -130,32 +132,32 @@ fn what_is_not_offered_ends_the_connection_with_its_reason() {
 }
 
 #[test]
-fn one_identity_cannot_take_all_places() {
+fn connections_of_one_identity_are_limited() {
     let hub = hub();
-    let guest = |identity: &str, number: usize| {
-        let mut guest = client(&hub, "x").guest.clone();
-        guest.identity = identity.to_owned();
-        guest.client_id = number.to_string();
-        guest
+    let accepted = |identity: &str, number: usize| {
+        let mut accepted = client(&hub, "x").accepted.clone();
+        accepted.identity = identity.to_owned();
+        accepted.client_id = number.to_string();
+        accepted
     };
     let mut all: Vec<Session> =
-        (0..100).map(|number| Session::new(hub.clone(), guest("c1", number)).unwrap()).collect();
-    assert!(Session::new(hub.clone(), guest("c1", 100)).is_none());
-    assert!(Session::new(hub.clone(), guest("c1", 7)).is_some(), "instead of the one of that name");
-    assert!(Session::new(hub.clone(), guest("c2", 1)).is_some(), "others have their own places");
+        (0..100).map(|number| Session::new(hub.clone(), accepted("c1", number)).unwrap()).collect();
+    assert!(Session::new(hub.clone(), accepted("c1", 100)).is_none());
+    assert!(Session::new(hub.clone(), accepted("c1", 7)).is_some(), "it replaces the client with that id");
+    assert!(Session::new(hub.clone(), accepted("c2", 1)).is_some(), "other identities have their own limit");
     all.pop();
-    assert!(Session::new(hub.clone(), guest("c1", 100)).is_some());
+    assert!(Session::new(hub.clone(), accepted("c1", 100)).is_some());
 }
 
 #[test]
-fn a_consumer_that_sends_faster_than_the_server_reads_is_held_back_and_a_server_never() {
+fn fast_consumer_is_throttled_and_a_server_never() {
     let hub = hub();
     let (mut server, mut agent) = (client(&hub, "maestro"), client(&hub, "c1"));
     server.handle(subscribe("sources/maestro/consumers/+/agentevents"));
     agent.handle(subscribe("sources/maestro/consumers/c1/sourceevents"));
     let sends = |from: &mut Session, topic: &str| {
         let mut sent = 0;
-        while from.held_by.is_none() && sent < LIMITS.queue_messages {
+        while from.throttled_by.is_none() && sent < LIMITS.queue_messages {
             from.handle(publish(topic));
             sent += 1;
         }
@@ -164,15 +166,15 @@ fn a_consumer_that_sends_faster_than_the_server_reads_is_held_back_and_a_server_
     assert_eq!(sends(&mut agent, "sources/maestro/consumers/c1/agentevents"), LIMITS.queue_messages / 2 + 1);
     assert!(server.outbox.is_open());
     assert_eq!(sends(&mut server, "sources/maestro/consumers/c1/sourceevents"), LIMITS.queue_messages);
-    said(&server);
+    sent_to(&server);
     for packet_id in 1..=10 {
         server.handle(Frame::Ack(packet_id, 0));
     }
-    assert!(!agent.held_by.take().unwrap().is_crowded(), "the server has read on");
+    assert!(!agent.throttled_by.take().unwrap().is_crowded(), "the server has read on");
 }
 
 #[test]
-fn a_packet_with_more_filters_than_anybody_needs_ends_the_connection() {
+fn packet_with_too_many_filters_ends_the_connection() {
     let mut agent = client(&hub(), "c1");
     let mut many = Unsubscribe::new("a", None);
     many.filters = vec!["a".to_owned(); 1001];
@@ -181,14 +183,14 @@ fn a_packet_with_more_filters_than_anybody_needs_ends_the_connection() {
 }
 
 #[test]
-fn nothing_of_a_client_is_left_when_it_is_gone() {
+fn disconnected_client_leaves_nothing_behind() {
     let hub = hub();
     let mut agent = client(&hub, "c1");
     agent.handle(subscribe("sources/maestro/consumers/c1/sourceevents"));
     drop(agent);
     let mut server = client(&hub, "maestro");
     server.handle(publish("sources/maestro/consumers/c1/sourceevents"));
-    assert_eq!(said(&server), [Frame::Ack(5, 0x10)], "nobody subscribes any more");
+    assert_eq!(sent_to(&server), [Frame::Ack(5, 0x10)], "no subscriber is left");
     assert_eq!(hub.metrics.connections.get(), 1);
 }
 

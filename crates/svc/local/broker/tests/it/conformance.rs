@@ -107,7 +107,7 @@ async fn nobody_speaks_for_another_or_listens_to_it(
     spying.refused_pause = Duration::from_millis(20);
     let mut spy = Peer::start(spying, &[TO_C1], Kept::default());
     if let TestBroker::Embedded { .. } = &broker {
-        wait::until("the refusal", || async {
+        wait::until("the rejection", || async {
             Ok(spy.metrics.encode().contains("mqtt_link_refused_subscriptions_total 2").then_some(()))
         })
         .await?;

@@ -1,4 +1,4 @@
-//! What the engine told and the agent has not yet written.
+//! Reports of the engine that are not written yet.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use aro_work_engine::{Reports, Times};
 use parking_lot::Mutex;
 
 /// The latest of each work: an older status that was not written yet is of no use to anybody.
-pub(crate) struct Notes {
+pub(crate) struct PendingReports {
     statuses: Mutex<HashMap<String, Arc<ManifestWorkStatus>>>,
     gone: Mutex<HashSet<String>>,
     queue: Queue<String>,
 }
 
-impl Notes {
+impl PendingReports {
     pub(crate) fn new(queue: Queue<String>) -> Self {
         Self { statuses: Mutex::default(), gone: Mutex::default(), queue }
     }
 
-    /// The status that waits to be written.
+    /// The status to write.
     pub(crate) fn status(&self, name: &str) -> Option<Arc<ManifestWorkStatus>> {
         self.statuses.lock().get(name).cloned()
     }
 
-    /// A status is written, or can no longer be. A newer one stays.
+    /// Drops a status that is written or can no longer be. A newer one stays.
     pub(crate) fn done(&self, name: &str, status: &Arc<ManifestWorkStatus>) {
         let mut statuses = self.statuses.lock();
         if statuses.get(name).is_some_and(|known| Arc::ptr_eq(known, status)) {
@@ -33,19 +33,19 @@ impl Notes {
         }
     }
 
-    /// Whether everything of a work is gone.
+    /// Whether everything of a work is deleted.
     pub(crate) fn is_gone(&self, name: &str) -> bool {
         self.gone.lock().contains(name)
     }
 
-    /// Nothing more is to be done for a work that is gone.
+    /// Drops the report of a finished deletion.
     pub(crate) fn forget(&self, name: &str) {
         self.gone.lock().remove(name);
         self.statuses.lock().remove(name);
     }
 }
 
-impl Reports for Notes {
+impl Reports for PendingReports {
     fn status(&self, name: &str, _: i64, status: ManifestWorkStatus, _: Times) {
         self.statuses.lock().insert(name.to_owned(), Arc::new(status));
         self.queue.add(name.to_owned());

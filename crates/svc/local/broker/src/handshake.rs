@@ -1,4 +1,4 @@
-//! CONNECT and its answer.
+//! CONNECT and CONNACK.
 
 use bytes::BytesMut;
 use rumqttc::v5::mqttbytes::v5::{
@@ -10,49 +10,49 @@ use aro_mqtt::wire::Frame;
 use crate::acl::Acl;
 use crate::hub::Limits;
 
-/// Clients that do not want to be watched are watched all the same: a dead one must not keep its place.
+/// The keep-alive of clients that disable it: a dead client must not keep its slot.
 const LONGEST_KEEP_ALIVE: u16 = 600;
 
-/// A client that was let in.
+/// An accepted client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guest {
+pub struct AcceptedClient {
     pub identity: String,
     pub client_id: String,
     /// Seconds.
     pub keep_alive: u16,
-    /// How many messages it takes without acknowledging.
+    /// Messages it accepts unacknowledged.
     pub window: u16,
-    /// The largest packet it takes.
+    /// The largest packet it accepts.
     pub largest: usize,
 }
 
-/// Why a client was not let in, and what to tell it.
+/// Why a client is rejected, and its CONNACK code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     pub code: ConnectReturnCode,
-    pub why: &'static str,
+    pub reason: &'static str,
 }
 
-fn refuse<T>(code: ConnectReturnCode, why: &'static str) -> Result<T, Refusal> {
-    Err(Refusal { code, why })
+fn reject<T>(code: ConnectReturnCode, reason: &'static str) -> Result<T, Rejection> {
+    Err(Rejection { code, reason })
 }
 
-/// Decides about the first packet. `certificate` is the name in the client's certificate, if the connection has TLS.
+/// Checks the first packet. `certificate` is the common name of the client's certificate, if the connection has TLS.
 pub fn welcome(
     frame: Frame,
     certificate: Option<&str>,
     acl: &Acl,
     generated: impl FnOnce() -> String,
-) -> Result<(Guest, Special), Refusal> {
+) -> Result<(AcceptedClient, ClientProperties), Rejection> {
     let Frame::Other(packet) = frame else {
-        return refuse(ConnectReturnCode::ProtocolError, "the first packet must be CONNECT");
+        return reject(ConnectReturnCode::ProtocolError, "the first packet must be CONNECT");
     };
     let Packet::Connect(connect, will, login) = *packet else {
-        return refuse(ConnectReturnCode::ProtocolError, "the first packet must be CONNECT");
+        return reject(ConnectReturnCode::ProtocolError, "the first packet must be CONNECT");
     };
     let identity = identify(certificate, login.as_ref())?;
     if !acl.knows(&identity) {
-        return refuse(ConnectReturnCode::NotAuthorized, "this name cannot be an identity here");
+        return reject(ConnectReturnCode::NotAuthorized, "this name cannot be an identity");
     }
     check(&connect, will.as_ref())?;
     let properties = connect.properties.as_ref();
@@ -62,46 +62,46 @@ pub fn welcome(
         if connect.keep_alive == 0 { LONGEST_KEEP_ALIVE } else { connect.keep_alive.min(LONGEST_KEEP_ALIVE) };
     let window = properties.and_then(|properties| properties.receive_maximum).unwrap_or(u16::MAX);
     let largest = properties.and_then(|properties| properties.max_packet_size);
-    let answer = Special {
+    let answer = ClientProperties {
         assigned: assigned.then(|| client_id.clone()),
         keep_alive: (keep_alive != connect.keep_alive).then_some(keep_alive),
     };
     let largest = largest.map_or(usize::MAX, |largest| largest as usize);
-    Ok((Guest { identity, client_id, keep_alive, window, largest }, answer))
+    Ok((AcceptedClient { identity, client_id, keep_alive, window, largest }, answer))
 }
 
-/// The certificate's name counts; without TLS the user name is all there is.
-fn identify(certificate: Option<&str>, login: Option<&Login>) -> Result<String, Refusal> {
+/// The certificate's name is the identity; without TLS the user name is.
+fn identify(certificate: Option<&str>, login: Option<&Login>) -> Result<String, Rejection> {
     match (certificate, login) {
         (Some(name), _) => Ok(name.to_owned()),
         (None, Some(login)) if !login.username.is_empty() => Ok(login.username.clone()),
-        (None, _) => refuse(ConnectReturnCode::BadUserNamePassword, "without TLS a user name is needed"),
+        (None, _) => reject(ConnectReturnCode::BadUserNamePassword, "without TLS a user name is required"),
     }
 }
 
-fn check(connect: &Connect, will: Option<&LastWill>) -> Result<(), Refusal> {
+fn check(connect: &Connect, will: Option<&LastWill>) -> Result<(), Rejection> {
     use ConnectReturnCode as Code;
     let properties = connect.properties.as_ref();
     if will.is_some() {
-        return refuse(Code::ImplementationSpecificError, "this broker keeps no wills");
+        return reject(Code::ImplementationSpecificError, "this broker does not support wills");
     }
     if properties.is_some_and(|properties| properties.authentication_method.is_some()) {
-        return refuse(Code::BadAuthenticationMethod, "this broker knows no enhanced authentication");
+        return reject(Code::BadAuthenticationMethod, "this broker does not support enhanced authentication");
     }
     if properties.is_some_and(|properties| {
         properties.receive_maximum == Some(0) || properties.max_packet_size == Some(0)
     }) {
-        return refuse(Code::ProtocolError, "a window or a packet size of zero");
+        return reject(Code::ProtocolError, "a window or a packet size of zero");
     }
     if connect.client_id.len() > 256 {
-        return refuse(Code::ClientIdentifierNotValid, "a client id has at most 256 bytes");
+        return reject(Code::ClientIdentifierNotValid, "a client id has at most 256 bytes");
     }
     Ok(())
 }
 
-/// What CONNACK tells a guest beside what it tells everybody.
+/// The client-specific properties of CONNACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Special {
+pub struct ClientProperties {
     assigned: Option<String>,
     keep_alive: Option<u16>,
 }
@@ -109,7 +109,7 @@ pub struct Special {
 fn connack(code: ConnectReturnCode, properties: ConnAckProperties) -> BytesMut {
     let mut out = BytesMut::new();
     let packet = ConnAck { session_present: false, code, properties: Some(properties) };
-    // Writing fails only for lengths that these texts do not reach; an empty answer then ends the connection.
+    // Encoding fails only for lengths that these strings do not have; an empty packet then ends the connection.
     let _ = packet.write(&mut out);
     out
 }
@@ -136,8 +136,8 @@ fn nothing() -> ConnAckProperties {
     }
 }
 
-/// CONNACK for a guest: what this broker does and does not do.
-pub fn accepted(answer: Special, limits: &Limits) -> BytesMut {
+/// CONNACK for an accepted client: the broker's capabilities.
+pub fn accepted(answer: ClientProperties, limits: &Limits) -> BytesMut {
     connack(
         ConnectReturnCode::Success,
         ConnAckProperties {
@@ -154,9 +154,12 @@ pub fn accepted(answer: Special, limits: &Limits) -> BytesMut {
     )
 }
 
-/// CONNACK for somebody who is not let in.
-pub fn refused(refusal: &Refusal) -> BytesMut {
-    connack(refusal.code, ConnAckProperties { reason_string: Some(refusal.why.to_owned()), ..nothing() })
+/// CONNACK for a rejected client.
+pub fn refused(rejection: &Rejection) -> BytesMut {
+    connack(
+        rejection.code,
+        ConnAckProperties { reason_string: Some(rejection.reason.to_owned()), ..nothing() },
+    )
 }
 
 #[cfg(test)]
@@ -172,23 +175,23 @@ mod tests {
         Frame::Other(Box::new(Packet::Connect(connect, will, login)))
     }
 
-    fn ask(frame: Frame, certificate: Option<&str>) -> Result<Guest, Refusal> {
+    fn ask(frame: Frame, certificate: Option<&str>) -> Result<AcceptedClient, Rejection> {
         let acl = Acl::new("maestro", ["maestro".to_owned()]);
-        welcome(frame, certificate, &acl, || "made".to_owned()).map(|(guest, _)| guest)
+        welcome(frame, certificate, &acl, || "made".to_owned()).map(|(accepted, _)| accepted)
     }
 
     #[test]
-    fn the_certificate_says_who_it_is_and_the_user_name_only_without_one() {
+    fn identity_is_the_certificate_name_and_the_user_name_only_without_one() {
         let login = Some(Login { username: "maestro".to_owned(), password: String::new() });
-        let guest = ask(frame(connect("x", 30), None, login.clone()), Some("c1")).unwrap();
-        assert_eq!(guest.identity, "c1");
+        let accepted = ask(frame(connect("x", 30), None, login.clone()), Some("c1")).unwrap();
+        assert_eq!(accepted.identity, "c1");
         assert_eq!(ask(frame(connect("x", 30), None, login), None).unwrap().identity, "maestro");
         let code = ask(frame(connect("x", 30), None, None), None).unwrap_err().code;
         assert_eq!(code, ConnectReturnCode::BadUserNamePassword);
     }
 
     #[test]
-    fn what_the_broker_does_not_do_is_refused() {
+    fn unsupported_feature_is_rejected() {
         let will = LastWill::new("t", "x", rumqttc::v5::mqttbytes::QoS::AtLeastOnce, false, None);
         let code = ask(frame(connect("x", 30), Some(will), None), Some("c1")).unwrap_err().code;
         assert_eq!(code, ConnectReturnCode::ImplementationSpecificError);
@@ -205,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_client_id_gets_one_and_nobody_is_kept_alive_for_ever() {
-        let guest = ask(frame(connect("", 0), None, None), Some("c1")).unwrap();
-        assert_eq!((guest.client_id.as_str(), guest.keep_alive), ("made", LONGEST_KEEP_ALIVE));
+    fn client_without_an_id_gets_one_and_keep_alive_is_never_disabled() {
+        let accepted = ask(frame(connect("", 0), None, None), Some("c1")).unwrap();
+        assert_eq!((accepted.client_id.as_str(), accepted.keep_alive), ("made", LONGEST_KEEP_ALIVE));
     }
 }
