@@ -1,15 +1,15 @@
-//! The whole chain as real processes: a broker, servers, agents and the clusters they work on, each killed and started
-//! again as a test likes.
+//! The whole chain as real processes: a broker, servers, agents and their clusters, each of which a test may kill and
+//! restart.
 //!
-//! Everybody has a certificate; the broker is ours or a real mosquitto; servers share a store or have the embedded one.
+//! Every process has a certificate; the broker is ours or a real mosquitto; servers share a store or have the embedded one.
 
 mod broker;
+pub mod broker_client;
 mod cluster;
-mod dice;
-pub mod ear;
-pub mod meddler;
+pub mod fault_proxy;
+mod random;
 mod source;
-pub mod storm;
+pub mod workload;
 
 use anyhow::{Context, Result};
 use aro_fixtures::{Reply, TestClient, free_port, wait};
@@ -17,20 +17,20 @@ use aro_harness::{Process, StoreChoice};
 use serde_json::Value;
 
 pub use broker::{Broker, BrokerKind};
+pub use broker_client::BrokerClient;
 pub use cluster::Cluster;
-pub use dice::Dice;
-pub use ear::Ear;
-pub use meddler::Meddler;
+pub use fault_proxy::FaultProxy;
+pub use random::SeededRandom;
 pub use source::{Source, config_map, spec};
-pub use storm::{Progress, Storm};
+pub use workload::{Progress, Workload};
 
 use crate::pki::{Pki, text};
 
 /// A chain.
 pub struct Chain {
-    /// Of the broker, and of those who meet there.
+    /// The authority of the broker, servers and agents.
     pub pki: Pki,
-    /// Of sources, and of the door they come in by.
+    /// The authority of sources and the gRPC listener.
     pub sources: Pki,
     pub broker: Broker,
     pub servers: Vec<Process>,
@@ -40,17 +40,17 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A broker and one server on the embedded store, which knows these consumers.
+    /// A broker and one server on the embedded store, with these consumers.
     pub async fn start(kind: BrokerKind, consumers: &[&str]) -> Result<Option<Self>> {
         Self::on(kind, StoreChoice::Embedded, consumers).await
     }
 
-    /// The same on a store of the test's choice. Nothing, with a loud line, when the broker cannot be had.
+    /// The same on another store. `None`, with a log line, if the broker is not installed.
     pub async fn on(kind: BrokerKind, store: StoreChoice, consumers: &[&str]) -> Result<Option<Self>> {
         Self::with(kind, store, consumers, &[]).await
     }
 
-    /// The same with settings of the test's own for its servers.
+    /// The same with additional settings for the servers.
     pub async fn with(
         kind: BrokerKind,
         store: StoreChoice,
@@ -66,7 +66,7 @@ impl Chain {
         Ok(Some(chain))
     }
 
-    /// One more server on the same store; only a store that can be shared.
+    /// Adds a server on the same store, which must be a shared one.
     pub async fn add_server(&mut self) -> Result<()> {
         let (broker, server) = (self.pki.identity("maestro")?, self.sources.identity("grpc")?);
         let consumers = serde_json::to_string(&self.consumers)?;
@@ -82,10 +82,10 @@ impl Chain {
             ("maestro.grpc_key_file", text(&server.key)),
             ("maestro.grpc_client_ca_file", text(&self.sources.bundle())),
             ("maestro.consumers", consumers),
-            // Sources notice a dead server by this; tests do not want to wait for long.
+            // Sources detect a dead server by missing heartbeats; tests shorten the interval.
             ("maestro.heartbeat", "500ms".to_owned()),
         ];
-        // Servers stay where they are over restarts, so that clients find them again.
+        // Servers keep their address across restarts, so that clients find them again.
         let (rest, grpc) = (free_port()?, free_port()?);
         let mut settings = settings;
         settings.push(("maestro.listen", format!("127.0.0.1:{rest}")));
@@ -114,12 +114,12 @@ impl Chain {
         Ok(TestClient::new(format!("http://{address}")))
     }
 
-    /// A bundle as REST shows it.
+    /// A bundle as REST returns it.
     pub async fn bundle(&self, id: &str) -> Result<Reply> {
         self.rest(0)?.get(&format!("/api/maestro/v1/resource-bundles/{id}")).await
     }
 
-    /// Waits until a bundle looks as wanted.
+    /// Waits until a bundle meets a condition.
     pub async fn until(&self, id: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = Value::Null;
         let deadline = tokio::time::Instant::now() + wait::DEADLINE;
@@ -135,7 +135,7 @@ impl Chain {
         anyhow::bail!("waited in vain for {what}; the bundle is {last:#}")
     }
 
-    /// Waits until a version of a bundle is applied, there, and told.
+    /// Waits until a version of a bundle is applied, available and reported.
     pub async fn settled(&self, id: &str, version: i64) -> Result<Value> {
         self.until(id, "the bundle to be applied and available", |bundle| {
             bundle["version"] == version
@@ -146,7 +146,7 @@ impl Chain {
         .await
     }
 
-    /// Waits until a bundle is gone.
+    /// Waits until a bundle is removed.
     pub async fn gone(&self, id: &str) -> Result<()> {
         wait::until("the bundle to be gone", || async {
             let reply = self.bundle(id).await.ok();
@@ -155,7 +155,7 @@ impl Chain {
         .await
     }
 
-    /// The lines of the ledger that are not delivered.
+    /// The ledger entries that are not delivered.
     pub async fn undelivered(&self) -> Result<Vec<Value>> {
         let reply =
             self.rest(0)?.get("/api/aro/maestro/v1/deliveries?state=undelivered").await?.expect(200)?;
@@ -171,13 +171,13 @@ impl Chain {
     }
 }
 
-/// An agent of a consumer on a cluster, at a broker.
+/// The agent of a consumer on a cluster, at a broker.
 pub async fn agent_of(pki: &Pki, consumer: &str, cluster: &Cluster, broker: &str) -> Result<Process> {
     let identity = pki.identity(consumer)?;
     let settings = [
         ("maestro_agent.consumer", consumer.to_owned()),
         ("maestro_agent.broker", broker.to_owned()),
-        // The broker may move; the records of what was applied must not.
+        // The broker's address may change; the names of the records must not.
         ("maestro_agent.hub_id", "test".to_owned()),
         ("maestro_agent.cert_file", text(&identity.certificate)),
         ("maestro_agent.key_file", text(&identity.key)),
@@ -189,7 +189,7 @@ pub async fn agent_of(pki: &Pki, consumer: &str, cluster: &Cluster, broker: &str
     Process::start_role("maestro agent", &settings).await
 }
 
-/// The sum of a metric that counts something, of a process, over all its labels that hold a text; 0 if there is none.
+/// The sum of a counter of a process over all labels that contain a text; 0 if there is none.
 pub async fn metric(process: &Process, name: &str, with: &str) -> Result<u64> {
     let address = process.addr("admin").context("the admin door")?;
     let reply = TestClient::new(format!("http://{address}")).get("/metrics").await?.expect(200)?;
@@ -201,7 +201,7 @@ pub async fn metric(process: &Process, name: &str, with: &str) -> Result<u64> {
     Ok(text.lines().filter(of_name).filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum())
 }
 
-/// A value that was reported of a manifest.
+/// A status feedback value of a manifest.
 pub fn feedback<'a>(bundle: &'a Value, ordinal: usize, name: &str) -> Option<&'a str> {
     let values = &bundle["status"]["resourceStatus"][ordinal]["statusFeedback"]["values"];
     values.as_array()?.iter().find(|value| value["name"] == name)?["fieldValue"]["string"].as_str()

@@ -12,7 +12,7 @@ use crate::pki::{Pki, text};
 
 const BUILDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/maestro.sh");
 
-/// Where the binaries are, built if they are missing. Nothing, with a loud line, without a Go toolchain.
+/// The directory of the binaries, built if they are missing. `None`, with a log line, without a Go toolchain.
 pub fn binaries() -> Result<Option<PathBuf>> {
     let output = Command::new(BUILDER).stderr(Stdio::inherit()).output().context("run maestro.sh")?;
     if output.status.code() == Some(3) {
@@ -30,7 +30,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts one; what it says goes into a file.
+    /// Starts one; its output goes into a file.
     pub fn start(binary: &Path, args: &[String], dir: &Path) -> Result<Self> {
         let log = dir.join(format!("{}.log", args.first().map_or("peer", String::as_str)));
         let out = File::create(&log)?;
@@ -45,7 +45,7 @@ impl Peer {
         Ok(Self { child, log })
     }
 
-    /// What it said so far, the end of it.
+    /// The end of its output.
     pub fn said(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let skip = text.lines().count().saturating_sub(30);
@@ -53,7 +53,7 @@ impl Peer {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Everything it said.
+    /// All of its output.
     pub fn said_all(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -66,7 +66,7 @@ impl Drop for Peer {
     }
 }
 
-/// Runs something to its end and returns what it said.
+/// Runs a binary to its end and returns its output.
 pub fn run(binary: &Path, args: &[String], dir: &Path) -> Result<String> {
     let output = Command::new(binary).args(args).current_dir(dir).stdin(Stdio::null()).output()?;
     let said =
@@ -75,7 +75,7 @@ pub fn run(binary: &Path, args: &[String], dir: &Path) -> Result<String> {
     Ok(said)
 }
 
-/// How the original finds its broker: the file that its server and agent read. `consumer` is `+` for the server.
+/// The broker configuration file of the original's server and agent. `consumer` is `+` for the server.
 pub fn broker_file(pki: &Pki, identity: &str, address: &str, consumer: &str, dir: &Path) -> Result<PathBuf> {
     let files = pki.identity(identity)?;
     let topic = |last: &str| format!("sources/maestro/consumers/{consumer}/{last}");

@@ -1,5 +1,5 @@
-//! Certificates for everybody in a test: of one authority for those who meet at the broker, and of another for sources and
-//! the door they come in by.
+//! Certificates of a test: of one authority for the broker, servers and agents, and of another for sources and the gRPC
+//! listener.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use aro_pki::{Authority, IdentityPaths, Leaf, Subject, Usage, Validity};
 use aro_runtime::SystemClock;
 use tempfile::TempDir;
 
-/// An authority and a directory full of what it vouches for.
+/// An authority and a directory of the certificates it issued.
 pub struct Pki {
     authority: Authority,
     dir: TempDir,
@@ -25,7 +25,7 @@ impl Pki {
         Ok(Self { authority, dir })
     }
 
-    /// What an authority vouches for whose `ca.crt` and `ca.key` lie in a directory.
+    /// An authority whose `ca.crt` and `ca.key` are in a directory.
     pub fn of_authority(keys: &Path) -> Result<Self> {
         let key = Secret::new(std::fs::read_to_string(keys.join("ca.key"))?);
         let authority = Authority::load(&std::fs::read_to_string(keys.join("ca.crt"))?, &key)?;
@@ -38,13 +38,13 @@ impl Pki {
         self.dir.path().join("ca.crt")
     }
 
-    /// The files of somebody of this name; made when they are first asked for.
+    /// The files of an identity; issued on first use.
     pub fn identity(&self, name: &str) -> Result<IdentityPaths> {
         let paths = self.paths(name);
         if paths.certificate.is_file() { Ok(paths) } else { self.issue(name, DAY) }
     }
 
-    /// A new certificate for somebody, for as long as a test wants.
+    /// A new certificate for an identity, with a validity of the test's choice.
     pub fn issue(&self, name: &str, length: SignedDuration) -> Result<IdentityPaths> {
         let paths = self.paths(name);
         let issued = self.authority.issue(&Leaf {
@@ -64,7 +64,7 @@ impl Pki {
         IdentityPaths { certificate: file("crt"), key: file("key"), bundle: Some(self.bundle()) }
     }
 
-    /// What a broker needs.
+    /// The files of a broker.
     pub fn broker(&self) -> Result<BrokerFiles> {
         let paths = self.identity("broker")?;
         Ok(BrokerFiles { certificate: paths.certificate, key: paths.key, authorities: self.bundle() })

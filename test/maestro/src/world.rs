@@ -1,4 +1,4 @@
-//! A cluster to try things on: our API server in this process, or a real one.
+//! A cluster for tests: our API server in this process, or a real one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,18 +21,18 @@ use tempfile::TempDir;
 
 /// A cluster with the definitions of works.
 pub struct World {
-    /// Speaks as the cluster's administrator.
+    /// The administrator's client.
     pub client: Client,
     /// `ours` or `real`, for names.
     pub kind: &'static str,
-    /// Owns what runs here.
+    /// Owns the tasks.
     pub scope: Scope,
     made: AtomicUsize,
     _data: TempDir,
     _real: Option<Real>,
 }
 
-/// How long tasks may take to end.
+/// The deadline for tasks to end.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl World {
@@ -44,7 +44,7 @@ impl World {
         Self::furnish("ours", client, scope, data, None).await
     }
 
-    /// A real API server. `None`: there is none here, which is said aloud.
+    /// A real API server. `None`, with a log line, if there is none.
     pub async fn real() -> Result<Option<Self>> {
         let Some(binaries) = tokio::task::spawn_blocking(binaries).await?? else {
             eprintln!("SKIPPED: no Go toolchain, nothing was tried on a real API server");
@@ -80,12 +80,12 @@ impl World {
         Ok(world)
     }
 
-    /// Ends it all.
+    /// Stops it.
     pub async fn stop(self) -> Result<()> {
         self.scope.close(GRACE).await.ok().context("everything ended in time")
     }
 
-    /// A word nobody else uses here.
+    /// A unique name.
     pub fn word(&self, prefix: &str) -> String {
         format!("{prefix}-{}", self.made.fetch_add(1, Ordering::Relaxed))
     }
@@ -98,7 +98,7 @@ impl World {
         Ok(name)
     }
 
-    /// Objects of any kind in a namespace; without one if it is empty.
+    /// Objects of any kind in a namespace; cluster-scoped if it is empty.
     pub fn objects(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));

@@ -17,14 +17,14 @@ pub enum BrokerKind {
     Mosquitto,
 }
 
-/// A broker, always at the same address.
+/// A broker with a fixed address.
 pub enum Broker {
     Ours(Process, SocketAddr),
     Mosquitto(Mosquitto),
 }
 
 impl Broker {
-    /// Starts one; nothing, with a loud line, if it is not installed.
+    /// Starts one; `None`, with a log line, if it is not installed.
     pub async fn start(kind: BrokerKind, pki: &Pki) -> Result<Option<Self>> {
         let files = pki.broker()?;
         match kind {
@@ -65,7 +65,7 @@ impl Broker {
         }
     }
 
-    /// Starts it again, where it was.
+    /// Restarts it at its address.
     pub async fn start_again(&mut self) -> Result<()> {
         match self {
             Self::Ours(process, _) => process.start_again().await,

@@ -42,7 +42,7 @@ impl Cluster {
         self.process.data_dir().join("kube/kubeconfig").join(format!("{}.yaml", self.name))
     }
 
-    /// Objects of a kind in a namespace, or of all of the cluster.
+    /// Objects of a kind in a namespace, or cluster-scoped ones.
     pub fn api(&self, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -52,13 +52,13 @@ impl Cluster {
         }
     }
 
-    /// A config map's data, if it is there.
+    /// A config map's data, if it exists.
     pub async fn config_map(&self, namespace: &str, name: &str) -> Result<Option<serde_json::Value>> {
         let found = self.api("v1", "ConfigMap", Some(namespace)).get_opt(name).await?;
         Ok(found.map(|object| object.data["data"].clone()))
     }
 
-    /// All that is there of a work with one config map: the map itself, and the records that name the work.
+    /// Everything of a work with one config map: the map itself, and the records that name the work.
     pub async fn about(&self, namespace: &str, name: &str, id: &str) -> Result<serde_json::Value> {
         let map = self.api("v1", "ConfigMap", Some(namespace)).get_opt(name).await?;
         let records = self.api("work.open-cluster-management.io/v1", "AppliedManifestWork", None);

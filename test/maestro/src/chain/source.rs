@@ -1,4 +1,4 @@
-//! A source: publishes over gRPC, and hears.
+//! A source: publishes and subscribes over gRPC.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 use tonic::transport::Channel;
 
-/// How long one attempt to publish may take, and the pause before the next.
+/// The deadline of one attempt to publish, and the pause before the next.
 const ATTEMPT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,14 +38,14 @@ impl Source {
         work_uid(&self.name, consumer, work).to_string()
     }
 
-    /// Wants something. Returns the bundle's id.
+    /// Creates a bundle. Returns its id.
     pub async fn create(&self, consumer: &str, work: &str, data: &Value) -> Result<String> {
         let event = self.event(Action::Create, consumer, work, 0, Some(data))?;
         self.client.clone().publish(&event).await?;
         Ok(self.id(consumer, work))
     }
 
-    /// Wants something else: what the Go client's Patch sends.
+    /// Updates a bundle, as the Go client's Patch does.
     pub async fn update(
         &self,
         consumer: &str,
@@ -58,15 +58,15 @@ impl Source {
         self.client.clone().publish(&event).await
     }
 
-    /// Wants it gone.
+    /// Deletes a bundle.
     pub async fn delete(&self, consumer: &str, work: &str) -> Result<()> {
         let mut event = self.event(Action::Delete, consumer, work, 0, None)?;
         event.deletion_timestamp = event.time;
         Ok(self.client.clone().publish(&event).await?)
     }
 
-    /// Publishes until it is taken: a server that is away comes back. What it refuses is refused.
-    pub async fn insist(&self, event: &Event) -> Result<(), ClientError> {
+    /// Publishes until the server accepts or rejects it: an unreachable server is retried.
+    pub async fn publish_until_accepted(&self, event: &Event) -> Result<(), ClientError> {
         let deadline = tokio::time::Instant::now() + wait::DEADLINE;
         loop {
             let mut client = self.client.clone();
@@ -90,7 +90,7 @@ impl Source {
     }
 
     /// Waits for an event about a bundle.
-    pub async fn hears(
+    pub async fn wait_for(
         &self,
         from: &mut Subscription,
         id: &str,
@@ -106,7 +106,7 @@ impl Source {
                 }
             }
         };
-        tokio::time::timeout(wait::DEADLINE, hear).await.context("nothing was heard in time")?
+        tokio::time::timeout(wait::DEADLINE, hear).await.context("nothing was received in time")?
     }
 
     /// An event of this source.
@@ -140,7 +140,7 @@ impl Source {
     }
 }
 
-/// Whether an error says that nobody was there, or that nobody knows.
+/// Whether an error leaves open if the event was stored: the server was unreachable, or the response was lost.
 fn is_absence(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable(_) => true,
@@ -160,7 +160,7 @@ pub fn config_map(namespace: &str, name: &str, value: &str) -> Value {
     })
 }
 
-/// What is wanted: these manifests, and of each config map its value is reported, and an annotation that others may set.
+/// A spec of these manifests. The value of each config map is reported, and an annotation that tests set.
 pub fn spec(manifests: Vec<Value>) -> Value {
     let maps = manifests.iter().filter(|one| one["kind"] == "ConfigMap");
     let configs: Vec<Value> = maps
@@ -174,7 +174,7 @@ pub fn spec(manifests: Vec<Value>) -> Value {
                     {"name": "value", "path": ".data.value"},
                     {"name": "turn", "path": ".metadata.annotations.turn"},
                 ]}],
-                // What somebody else changed is ours again: else it would be a conflict, and told as one.
+                // Changes by other field managers are overwritten: else they would be reported as conflicts.
                 "updateStrategy": {"type": "ServerSideApply", "serverSideApply": {"force": true}},
             })
         })

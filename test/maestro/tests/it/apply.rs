@@ -56,23 +56,23 @@ fn orphaning() -> DeleteOption {
     DeleteOption { propagation_policy: DeletePropagationPolicy::Orphan, ..DeleteOption::default() }
 }
 
-/// What every cluster must bear.
+/// The scenarios of every cluster.
 async fn everything(world: &World) -> Result<()> {
-    core::objects_come_and_are_reported_once(world).await?;
-    core::a_definition_and_its_objects_come_in_one_work(world).await?;
-    core::one_bad_manifest_does_not_stop_the_others(world).await?;
-    core::ocm_632_rapid_edits_leave_nothing_behind(world).await?;
-    core::an_object_of_two_works_stays_until_both_are_gone(world).await?;
-    drift::what_others_change_or_delete_is_repaired_and_reported(world).await?;
-    deletion::a_work_is_gone_when_all_of_it_is(world).await?;
-    deletion::orphans_stay(world).await?;
-    deletion::works_nobody_heard_of_are_gone_too(world).await?;
-    strategies::each_strategy_does_what_it_says(world).await?;
-    records::a_record_that_somebody_deletes_takes_nothing_with_it(world).await?;
-    records::records_nobody_asks_for_are_evicted_if_that_is_wanted(world).await?;
-    records::what_was_brought_but_not_noted_goes_with_its_work(world).await?;
-    records::a_complete_work_is_left_alone(world).await?;
-    restart::after_a_restart_nothing_is_written_and_nothing_told(world).await?;
+    core::objects_are_applied_and_reported_once(world).await?;
+    core::definition_and_its_objects_are_applied_in_one_work(world).await?;
+    core::invalid_manifest_does_not_block_the_others(world).await?;
+    core::ocm_632_rapid_edits_leave_no_orphans(world).await?;
+    core::object_of_two_works_stays_until_both_are_deleted(world).await?;
+    drift::drift_is_repaired_and_reported(world).await?;
+    deletion::work_is_deleted_once_all_its_objects_are(world).await?;
+    deletion::orphaned_objects_stay(world).await?;
+    deletion::deletion_of_an_unknown_work_is_reported(world).await?;
+    strategies::each_update_strategy_is_honoured(world).await?;
+    records::record_deleted_by_another_client_keeps_its_objects(world).await?;
+    records::orphaned_records_are_evicted_if_configured(world).await?;
+    records::applied_but_unrecorded_objects_are_deleted_with_their_work(world).await?;
+    records::complete_work_is_not_reconciled_again(world).await?;
+    restart::restart_writes_nothing_and_reports_nothing(world).await?;
     Ok(())
 }
 

@@ -1,15 +1,15 @@
-//! The whole chain: source → server → broker → agent → cluster, and back; what went wrong elsewhere, and what may go wrong.
+//! The whole chain: source → server → broker → agent → cluster, and back, with the defects of the original and with failures.
 
-mod away;
-mod brokers;
-mod causes;
+mod authorization;
+mod broker_crashes;
 mod certificates;
-mod clocks;
-mod ghosts;
+mod clock_skew;
+mod crashes;
+mod disconnected;
 mod incidents;
-mod kills;
-mod life;
-mod meddling;
+mod known_defects;
+mod lifecycle;
+mod message_loss;
+mod orphans;
 mod restores;
 mod resyncs;
-mod strangers;

@@ -150,8 +150,8 @@ async fn works_of_the_cluster_itself(world: &World) -> Result<()> {
     mce.stop().await
 }
 
-/// As Clusters Service does it: the bundle holds a ManifestWork, whose status comes back inside the bundle's status.
-async fn a_work_inside_a_work_shows_its_feedback_outside(world: &World) -> Result<()> {
+/// As Clusters Service does it: the bundle contains a ManifestWork, whose status is returned inside the bundle's status.
+async fn nested_work_reports_its_feedback(world: &World) -> Result<()> {
     let (local, target) = (world.namespace("local-cluster").await?, world.namespace("target").await?);
     let maps = world.config_maps(&target);
     let (mce, maestro) = (Running::start(world, &local).await?, Agent::start(world, &world.word("maestro")));
@@ -181,20 +181,20 @@ async fn a_work_inside_a_work_shows_its_feedback_outside(world: &World) -> Resul
         Some((values["name"].as_str()?.to_owned(), values["fieldValue"]["string"].as_str()?.to_owned()))
     };
     let expected = |text: &str| Some(("Available-Status".to_owned(), text.to_owned()));
-    maestro.hears("bundle", "the inner value", |told| inside(&told.status) == expected("False")).await?;
+    maestro.wait_for("bundle", "the inner value", |told| inside(&told.status) == expected("False")).await?;
 
-    // What happens to the innermost object is told outside.
+    // A change of the innermost object is reported in the outer status.
     let mut ready = inner.clone();
     ready["spec"]["workload"]["manifests"][0]["data"]["a"] = json!("True");
     put(2, &ready);
     maestro
-        .hears("bundle", "the new inner value", |told| {
+        .wait_for("bundle", "the new inner value", |told| {
             told.generation == 2 && inside(&told.status) == expected("True")
         })
         .await?;
 
     maestro.engine.delete("bundle");
-    maestro.loses("bundle").await?;
+    maestro.wait_deleted("bundle").await?;
     assert!(maps.get_opt("hc").await?.is_none(), "the inner objects went first");
     maestro.stop().await?;
     mce.stop().await
@@ -202,7 +202,7 @@ async fn a_work_inside_a_work_shows_its_feedback_outside(world: &World) -> Resul
 
 async fn both(world: &World) -> Result<()> {
     works_of_the_cluster_itself(world).await?;
-    a_work_inside_a_work_shows_its_feedback_outside(world).await
+    nested_work_reports_its_feedback(world).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

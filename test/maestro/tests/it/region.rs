@@ -1,5 +1,5 @@
-//! A region as people start it: what Clusters Service will send goes through all of it, and the commands that the
-//! operations guide prints answer.
+//! A region as operators start it: a work as Clusters Service sends it passes through all of it, and the commands of the
+//! operations guide work.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -59,12 +59,12 @@ fn inner_feedback(bundle: &Value) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_work_for_local_cluster_goes_all_the_way_and_its_feedback_surfaces() -> Result<()> {
+async fn work_for_local_cluster_is_applied_and_its_feedback_reported() -> Result<()> {
     let settings = [("maestro.debug_grpc_listen", "127.0.0.1:0")];
     let region = Process::start_with(StoreChoice::Embedded, &settings).await?;
     let at =
         |name: &str| -> Result<SocketAddr> { region.addr(name).with_context(|| format!("{name} listens")) };
-    // Whoever holds the region's authority of sources may speak; in a cloud the vault does.
+    // A certificate of the region's authority of sources; in Azure the key vault issues it.
     let pki = Pki::of_authority(&region.data_dir().join("region/sources"))?;
     let source = Source::new("clusters-service", at("maestro-grpc")?, pki.identity("clusters-service")?)?;
     let rest = TestClient::new(format!("http://{}", at("maestro")?));
@@ -112,7 +112,7 @@ async fn a_work_for_local_cluster_goes_all_the_way_and_its_feedback_surfaces() -
         ["--context", "mgmt-1", "logs", "-n", "maestro", "deployment/maestro-agent", "-c", "maestro-agent"];
     kubectl(&log)?;
 
-    // A change of the innermost object, and then of what is wanted, surfaces by itself.
+    // Changes of the innermost object, and then of the spec, are reported.
     source.update("mgmt-1", "abc", 1, &work("False")).await?;
     shown("False").await?;
     source.delete("mgmt-1", "abc").await?;

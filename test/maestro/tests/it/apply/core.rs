@@ -1,4 +1,4 @@
-//! Applying, and what is told of it.
+//! Applying, and its reports.
 
 use anyhow::{Context as _, Result};
 use aro_crds::work::v1::AppliedManifestWork;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{reporting, work};
 
-pub(super) async fn objects_come_and_are_reported_once(world: &World) -> Result<()> {
+pub(super) async fn objects_are_applied_and_reported_once(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.word("new"));
     let agent = Agent::start(world, &hub);
     let manifests = vec![
@@ -21,10 +21,10 @@ pub(super) async fn objects_come_and_are_reported_once(world: &World) -> Result<
     ];
     let labels = [("app".to_owned(), "x".to_owned())].into();
     agent.put(Work { configs: vec![reporting(&namespace, "one")], labels, ..work("w", 3, manifests) });
-    let told = agent.settles("w", 3).await?;
+    let told = agent.wait_settled("w", 3).await?;
     assert_eq!(value(&told.status, 1, "a").and_then(|value| value.string).as_deref(), Some("1"));
     assert!(told.times.applied.is_some());
-    assert_eq!(agent.rests("w").await?, 1, "one report says it all: {:#?}", agent.told("w"));
+    assert_eq!(agent.wait_idle("w").await?, 1, "one report says it all: {:#?}", agent.told("w"));
 
     let records: Api<AppliedManifestWork> = Api::all(world.client.clone());
     let record = records.get(&format!("{hub}-w")).await?;
@@ -44,7 +44,7 @@ pub(super) async fn objects_come_and_are_reported_once(world: &World) -> Result<
     agent.stop().await
 }
 
-pub(super) async fn a_definition_and_its_objects_come_in_one_work(world: &World) -> Result<()> {
+pub(super) async fn definition_and_its_objects_are_applied_in_one_work(world: &World) -> Result<()> {
     let (hub, group, namespace) = (world.word("hub"), world.word("group"), world.namespace("crd").await?);
     let agent = Agent::start(world, &hub);
     let definition = json!({
@@ -60,15 +60,15 @@ pub(super) async fn a_definition_and_its_objects_come_in_one_work(world: &World)
     let thing = json!({"apiVersion": format!("{group}.example/v1"), "kind": "Thing", "spec": {"x": 1},
         "metadata": {"name": "t", "namespace": &namespace}});
     agent.put(work("w", 1, vec![thing, definition]));
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
     let told = agent.told("w");
     assert!(told.iter().all(|told| is(told, "Applied", "True")), "a moment's failure is not told: {told:#?}");
     agent.engine.delete("w");
-    agent.loses("w").await?;
+    agent.wait_deleted("w").await?;
     agent.stop().await
 }
 
-pub(super) async fn one_bad_manifest_does_not_stop_the_others(world: &World) -> Result<()> {
+pub(super) async fn invalid_manifest_does_not_block_the_others(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("bad").await?);
     let agent = Agent::start(world, &hub);
     let mut bad = config_map(&namespace, "bad", "1");
@@ -81,7 +81,7 @@ pub(super) async fn one_bad_manifest_does_not_stop_the_others(world: &World) -> 
         config_map(&namespace, "good", "1"),
     ];
     agent.put(work("w", 1, manifests));
-    let told = agent.hears("w", "a failure", |told| is(told, "Applied", "False")).await?;
+    let told = agent.wait_for("w", "a failure", |told| is(told, "Applied", "False")).await?;
     let words = |ordinal: usize| {
         let conditions = &told.status.resource_status.manifests[ordinal].conditions;
         conditions.iter().map(|c| format!("{}={} {}", c.type_, c.status, c.reason)).collect::<Vec<_>>()
@@ -91,7 +91,7 @@ pub(super) async fn one_bad_manifest_does_not_stop_the_others(world: &World) -> 
     assert_eq!(words(3)[..2], ["Applied=True AppliedManifestComplete", "Available=True ResourceAvailable"]);
     world.config_maps(&namespace).get("good").await?;
 
-    // A namespace that another work brings is found at once.
+    // A namespace that another work creates is found at once.
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": &late}});
     agent.put(work("other", 1, vec![namespace]));
     let maps = world.config_maps(&late);
@@ -99,7 +99,7 @@ pub(super) async fn one_bad_manifest_does_not_stop_the_others(world: &World) -> 
     agent.stop().await
 }
 
-pub(super) async fn ocm_632_rapid_edits_leave_nothing_behind(world: &World) -> Result<()> {
+pub(super) async fn ocm_632_rapid_edits_leave_no_orphans(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("edits").await?);
     let agent = Agent::start(world, &hub);
     for generation in 1..=20_i64 {
@@ -112,7 +112,7 @@ pub(super) async fn ocm_632_rapid_edits_leave_nothing_behind(world: &World) -> R
             tokio::task::yield_now().await;
         }
     }
-    agent.settles("w", 20).await?;
+    agent.wait_settled("w", 20).await?;
     let maps = world.config_maps(&namespace);
     wait::until("only what the last edit names", || async {
         let all = maps.list(&kube::api::ListParams::default()).await?;
@@ -125,14 +125,14 @@ pub(super) async fn ocm_632_rapid_edits_leave_nothing_behind(world: &World) -> R
     agent.stop().await
 }
 
-pub(super) async fn an_object_of_two_works_stays_until_both_are_gone(world: &World) -> Result<()> {
+pub(super) async fn object_of_two_works_stays_until_both_are_deleted(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("shared").await?);
     let (one, two) = (Agent::start(world, &hub), Agent::start(world, &world.word("other-hub")));
     let maps = world.config_maps(&namespace);
     let shared = || vec![config_map(&namespace, "shared", "1")];
     for (agent, name) in [(&one, "a"), (&one, "b"), (&two, "c")] {
         agent.put(work(name, 1, shared()));
-        agent.settles(name, 1).await?;
+        agent.wait_settled(name, 1).await?;
     }
     let owners = || async {
         let owners = maps.get_opt("shared").await?.and_then(|map| map.metadata.owner_references);
@@ -141,11 +141,11 @@ pub(super) async fn an_object_of_two_works_stays_until_both_are_gone(world: &Wor
     wait::until("three owners", || async { Ok((owners().await? == 3).then_some(())) }).await?;
     for (agent, name, left) in [(&one, "a", 2), (&two, "c", 1)] {
         agent.engine.delete(name);
-        agent.loses(name).await?;
+        agent.wait_deleted(name).await?;
         assert_eq!(owners().await?, left);
     }
     one.engine.delete("b");
-    one.loses("b").await?;
+    one.wait_deleted("b").await?;
     assert!(maps.get_opt("shared").await?.is_none());
     one.stop().await?;
     two.stop().await

@@ -1,4 +1,4 @@
-//! The end of works.
+//! Deletion of works.
 
 use anyhow::Result;
 use aro_fixtures::wait;
@@ -10,19 +10,19 @@ use serde_json::json;
 
 use super::{orphaning, work};
 
-pub(super) async fn a_work_is_gone_when_all_of_it_is(world: &World) -> Result<()> {
+pub(super) async fn work_is_deleted_once_all_its_objects_are(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("deletion").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
     let mut held = config_map(&namespace, "held", "1");
     held["metadata"]["finalizers"] = json!(["example.org/hold"]);
     agent.put(work("w", 1, vec![held.clone(), config_map(&namespace, "free", "1")]));
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
 
     agent.engine.delete("w");
-    // Nothing brings it back.
+    // It is not restored.
     agent.put(work("w", 2, vec![held, config_map(&namespace, "free", "2")]));
-    let told = agent.hears("w", "what it waits for", |told| is(told, "Deleting", "True")).await?;
+    let told = agent.wait_for("w", "what it waits for", |told| is(told, "Deleting", "True")).await?;
     assert!(is(&told, "Applied", "True"), "it is as it was otherwise");
     let deleting =
         told.status.conditions.last().map(|condition| condition.message.clone()).unwrap_or_default();
@@ -32,48 +32,48 @@ pub(super) async fn a_work_is_gone_when_all_of_it_is(world: &World) -> Result<()
 
     let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     maps.patch("held", &PatchParams::default(), &patch).await?;
-    agent.loses("w").await?;
+    agent.wait_deleted("w").await?;
     assert!(maps.get_opt("held").await?.is_none());
     let records = world.objects("work.open-cluster-management.io/v1", "AppliedManifestWork", "");
     assert!(records.get_opt(&format!("{hub}-w")).await?.is_none());
     assert_eq!(agent.engine.known("w"), None);
 
-    // A new work of that name is a new work.
+    // A new work of that name is another work.
     agent.put(work("w", 1, vec![config_map(&namespace, "free", "3")]));
     wait::until("the new one", || async { Ok(maps.get_opt("free").await?) }).await?;
     agent.stop().await
 }
 
-pub(super) async fn orphans_stay(world: &World) -> Result<()> {
+pub(super) async fn orphaned_objects_stay(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("orphans").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
-    // It was owned first: the reference has to go.
+    // It was owned first: the reference has to be removed.
     let manifests = || vec![config_map(&namespace, "m", "1")];
     agent.put(work("w", 1, manifests()));
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
     agent.put(Work { delete_option: Some(orphaning()), ..work("w", 2, manifests()) });
-    agent.settles("w", 2).await?;
+    agent.wait_settled("w", 2).await?;
     assert_eq!(maps.get("m").await?.metadata.owner_references, None);
     agent.engine.delete("w");
-    agent.loses("w").await?;
+    agent.wait_deleted("w").await?;
     maps.get("m").await?;
     agent.stop().await
 }
 
-pub(super) async fn works_nobody_heard_of_are_gone_too(world: &World) -> Result<()> {
+pub(super) async fn deletion_of_an_unknown_work_is_reported(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("unheard").await?);
     let maps = world.config_maps(&namespace);
     let agent = Agent::start(world, &hub);
     agent.engine.delete("never");
-    agent.loses("never").await?;
+    agent.wait_deleted("never").await?;
     agent.put(work("w", 1, vec![config_map(&namespace, "m", "1")]));
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
     agent.stop().await?;
 
     let later = Agent::start(world, &hub);
     later.engine.delete("w");
-    later.loses("w").await?;
+    later.wait_deleted("w").await?;
     assert!(maps.get_opt("m").await?.is_none());
     later.stop().await
 }

@@ -1,4 +1,4 @@
-//! What others do to applied objects.
+//! Changes of applied objects by other clients.
 
 use anyhow::{Context as _, Result};
 use aro_fixtures::wait;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{reporting, work};
 
-pub(super) async fn what_others_change_or_delete_is_repaired_and_reported(world: &World) -> Result<()> {
+pub(super) async fn drift_is_repaired_and_reported(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("drift").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
@@ -18,13 +18,13 @@ pub(super) async fn what_others_change_or_delete_is_repaired_and_reported(world:
         configs: vec![reporting(&namespace, "m")],
         ..work("w", 1, vec![config_map(&namespace, "m", "ours")])
     });
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
     let first = maps.get("m").await?;
 
-    // What we did not set is not ours to change.
+    // Fields we did not set are not changed.
     let patch = Patch::Merge(json!({"data": {"theirs": "x"}}));
     maps.patch("m", &PatchParams::default(), &patch).await?;
-    agent.rests("w").await?;
+    agent.wait_idle("w").await?;
     assert_eq!(maps.get("m").await?.data["data"], json!({"a": "ours", "theirs": "x"}));
 
     let patch = Patch::Merge(json!({"data": {"a": "theirs"}}));
@@ -36,10 +36,10 @@ pub(super) async fn what_others_change_or_delete_is_repaired_and_reported(world:
     let second = wait::until("what was deleted is there again", is_ours).await?;
     assert_ne!(first.metadata.uid, second.metadata.uid);
 
-    // Somebody deletes it and makes another one of that name, with other content and without our reference.
+    // Another client deletes it and creates an object of that name, with other content and without our reference.
     maps.delete("m", &DeleteParams::default()).await?;
     let theirs = serde_json::from_value(config_map(&namespace, "m", "theirs"))?;
-    // Whoever is faster: we or they.
+    // Independent of which client is faster.
     let _ = maps.create(&kube::api::PostParams::default(), &theirs).await;
     let third = wait::until("what was made anew is ours", || async {
         let map = is_ours().await?;
@@ -53,7 +53,7 @@ pub(super) async fn what_others_change_or_delete_is_repaired_and_reported(world:
         Ok((uid == third.metadata.uid).then_some(()))
     })
     .await?;
-    agent.rests("w").await?;
+    agent.wait_idle("w").await?;
     let last = agent.told("w").pop().context("a report")?;
     assert!(is(&last, "Available", "True"));
     assert_eq!(value(&last.status, 0, "a").and_then(|value| value.string).as_deref(), Some("ours"));

@@ -1,4 +1,4 @@
-//! Works applied on somebody's behalf.
+//! Works applied as another identity.
 
 use anyhow::Result;
 use aro_crds::work::v1::{ExecutorSubject, ExecutorSubjectType, ManifestWorkExecutor, ServiceAccountSubject};
@@ -18,7 +18,7 @@ async fn make(world: &World, namespace: &str, object: Value) -> Result<()> {
     Ok(())
 }
 
-async fn executors_get_no_more_than_they_may(world: &World) -> Result<()> {
+async fn executor_is_limited_to_its_permissions(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("executor").await?);
     let agent = Agent::start(world, &hub);
     let account = json!({"namespace": &namespace, "name": "worker", "kind": "ServiceAccount"});
@@ -53,7 +53,7 @@ async fn executors_get_no_more_than_they_may(world: &World) -> Result<()> {
         role("more", secrets),
     ];
     agent.put(Work { executor: Some(executor), ..work("w", 1, manifests) });
-    let told = agent.hears("w", "what is denied", |told| is(told, "Applied", "False")).await?;
+    let told = agent.wait_for("w", "what is denied", |told| is(told, "Applied", "False")).await?;
     let applied: Vec<&str> = told
         .status
         .resource_status
@@ -74,10 +74,10 @@ async fn executors_get_no_more_than_they_may(world: &World) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn executors_on_our_api_server() -> Result<()> {
-    on_ours(executors_get_no_more_than_they_may).await
+    on_ours(executor_is_limited_to_its_permissions).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn executors_on_a_real_api_server() -> Result<()> {
-    on_real(executors_get_no_more_than_they_may).await
+    on_real(executor_is_limited_to_its_permissions).await
 }

@@ -6,8 +6,8 @@ use aro_maestro_e2e::world::{World, config_map, on_ours};
 
 use super::work;
 
-/// Not measured here (that is what benchmarks are for): all come, each is told once, all go.
-async fn many_works_come_and_go(world: &World) -> Result<()> {
+/// Not a benchmark: all are applied, each is reported once, all are deleted.
+async fn many_works_are_applied_and_deleted(world: &World) -> Result<()> {
     const WORKS: usize = 500;
     let (hub, namespace) = (world.word("hub"), world.namespace("load").await?);
     let agent = Agent::start(world, &hub);
@@ -16,16 +16,16 @@ async fn many_works_come_and_go(world: &World) -> Result<()> {
         agent.put(work(&format!("w{number}"), 1, manifests.to_vec()));
     }
     for number in 0..WORKS {
-        agent.settles(&format!("w{number}"), 1).await?;
+        agent.wait_settled(&format!("w{number}"), 1).await?;
     }
-    agent.rests("w0").await?;
+    agent.wait_idle("w0").await?;
     let again = (0..WORKS).filter(|number| agent.told(&format!("w{number}")).len() != 1).count();
     assert_eq!(again, 0, "each is told once");
     for number in 0..WORKS {
         agent.engine.delete(&format!("w{number}"));
     }
     for number in 0..WORKS {
-        agent.loses(&format!("w{number}")).await?;
+        agent.wait_deleted(&format!("w{number}")).await?;
     }
     let left = world.config_maps(&namespace).list(&kube::api::ListParams::default()).await?;
     assert!(left.items.iter().all(|map| map.metadata.name.as_deref() == Some("kube-root-ca.crt")));
@@ -34,5 +34,5 @@ async fn many_works_come_and_go(world: &World) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_works_on_our_api_server() -> Result<()> {
-    on_ours(many_works_come_and_go).await
+    on_ours(many_works_are_applied_and_deleted).await
 }

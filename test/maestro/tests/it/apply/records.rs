@@ -1,4 +1,4 @@
-//! Records that others meddle with, and records nobody asks for.
+//! Records changed by other clients, and orphaned records.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use aro_crds::work::v1::{ConditionRule, ConditionRuleType, ManifestConfigOption};
 use aro_fixtures::wait;
 use aro_maestro_e2e::agent::{Agent, is};
-use aro_maestro_e2e::spy::Spy;
+use aro_maestro_e2e::request_counter::RequestCounter;
 use aro_maestro_e2e::world::{World, config_map};
 use aro_runtime::SystemClock;
 use aro_work_engine::{EngineOptions, Work};
@@ -15,13 +15,13 @@ use serde_json::json;
 
 use super::{config, work};
 
-pub(super) async fn a_record_that_somebody_deletes_takes_nothing_with_it(world: &World) -> Result<()> {
+pub(super) async fn record_deleted_by_another_client_keeps_its_objects(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("record").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
     let records = world.objects("work.open-cluster-management.io/v1", "AppliedManifestWork", "");
     agent.put(work("w", 1, vec![config_map(&namespace, "m", "1")]));
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
     let (name, before) = (format!("{hub}-w"), maps.get("m").await?.metadata.uid);
     let old = records.get(&name).await?.metadata.uid;
     records.delete(&name, &DeleteParams::default()).await?;
@@ -37,19 +37,19 @@ pub(super) async fn a_record_that_somebody_deletes_takes_nothing_with_it(world: 
     agent.stop().await
 }
 
-pub(super) async fn records_nobody_asks_for_are_evicted_if_that_is_wanted(world: &World) -> Result<()> {
+pub(super) async fn orphaned_records_are_evicted_if_configured(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("evicted").await?);
     let maps = world.config_maps(&namespace);
     let agent = Agent::start(world, &hub);
     for name in ["wanted", "unwanted"] {
         agent.put(work(name, 1, vec![config_map(&namespace, name, "1")]));
-        agent.settles(name, 1).await?;
+        agent.wait_settled(name, 1).await?;
     }
     agent.stop().await?;
     let keeping = Agent::start(world, &hub);
     keeping.engine.resume();
     keeping.engine.synced().await;
-    keeping.rests("unwanted").await?;
+    keeping.wait_idle("unwanted").await?;
     assert!(maps.get_opt("unwanted").await?.is_some(), "nothing is evicted unless that is wanted");
     keeping.stop().await?;
 
@@ -60,14 +60,14 @@ pub(super) async fn records_nobody_asks_for_are_evicted_if_that_is_wanted(world:
     let evicting = Agent::with(world, world.client.clone(), options);
     evicting.put(work("wanted", 1, vec![config_map(&namespace, "wanted", "1")]));
     evicting.engine.resume();
-    evicting.loses("unwanted").await?;
+    evicting.wait_deleted("unwanted").await?;
     assert!(maps.get_opt("unwanted").await?.is_none() && maps.get_opt("wanted").await?.is_some());
     evicting.stop().await
 }
 
-/// Killed between bringing an object and noting that: the next process knows nothing of the work but that it is to go, or
-/// what else it is to be.
-pub(super) async fn what_was_brought_but_not_noted_goes_with_its_work(world: &World) -> Result<()> {
+/// Killed between applying an object and recording it: the next process only has the deletion of the work, or another
+/// version.
+pub(super) async fn applied_but_unrecorded_objects_are_deleted_with_their_work(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("unnoted").await?);
     let maps = world.config_maps(&namespace);
     let records = world.objects("work.open-cluster-management.io/v1", "AppliedManifestWork", "");
@@ -75,11 +75,11 @@ pub(super) async fn what_was_brought_but_not_noted_goes_with_its_work(world: &Wo
         let (path, _) = path.split_once('?').unwrap_or((path, ""));
         method == "PATCH" && path.contains("/appliedmanifestworks/") && path.ends_with("/status")
     };
-    let (_, client) = Spy::on(&world.client, notes);
+    let (_, client) = RequestCounter::on(&world.client, notes);
     let cut_off = Agent::with(world, client, EngineOptions::new(hub.clone(), SystemClock::shared()));
     for name in ["deleted", "changed"] {
         cut_off.put(work(name, 1, vec![config_map(&namespace, name, "1")]));
-        cut_off.settles(name, 1).await?;
+        cut_off.wait_settled(name, 1).await?;
         let record = records.get(&format!("{hub}-{name}")).await?;
         assert!(record.data.get("status").is_none_or(|status| status["appliedResources"].is_null()));
     }
@@ -87,10 +87,10 @@ pub(super) async fn what_was_brought_but_not_noted_goes_with_its_work(world: &Wo
 
     let next = Agent::start(world, &hub);
     next.engine.delete("deleted");
-    next.loses("deleted").await?;
+    next.wait_deleted("deleted").await?;
     assert!(maps.get_opt("deleted").await?.is_none(), "it was nobody else's");
     next.put(work("changed", 2, vec![config_map(&namespace, "another", "1")]));
-    next.settles("changed", 2).await?;
+    next.wait_settled("changed", 2).await?;
     wait::until("the end of what is no longer named", || async {
         Ok(maps.get_opt("changed").await?.is_none().then_some(()))
     })
@@ -99,7 +99,7 @@ pub(super) async fn what_was_brought_but_not_noted_goes_with_its_work(world: &Wo
     next.stop().await
 }
 
-pub(super) async fn a_complete_work_is_left_alone(world: &World) -> Result<()> {
+pub(super) async fn complete_work_is_not_reconciled_again(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("complete").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
@@ -112,9 +112,9 @@ pub(super) async fn a_complete_work_is_left_alone(world: &World) -> Result<()> {
     };
     let configs = vec![ManifestConfigOption { condition_rules: vec![rule], ..config(&namespace, "m") }];
     agent.put(Work { configs: configs.clone(), ..work("w", 1, vec![config_map(&namespace, "m", "1")]) });
-    agent.hears("w", "not complete", |told| is(told, "Complete", "False")).await?;
+    agent.wait_for("w", "not complete", |told| is(told, "Complete", "False")).await?;
     maps.patch("m", &PatchParams::default(), &Patch::Merge(json!({"data": {"done": "yes"}}))).await?;
-    let told = agent.hears("w", "complete", |told| is(told, "Complete", "True")).await?;
+    let told = agent.wait_for("w", "complete", |told| is(told, "Complete", "True")).await?;
     assert!(
         told.status
             .conditions
@@ -122,7 +122,7 @@ pub(super) async fn a_complete_work_is_left_alone(world: &World) -> Result<()> {
             .any(|c| c.reason == "ConditionRulesAggregated" && c.message == "it is done")
     );
     maps.patch("m", &PatchParams::default(), &Patch::Merge(json!({"data": {"a": "theirs"}}))).await?;
-    agent.rests("w").await?;
+    agent.wait_idle("w").await?;
     assert_eq!(maps.get("m").await?.data["data"]["a"], "theirs", "nobody writes what is complete");
     agent.put(Work { configs, ..work("w", 2, vec![config_map(&namespace, "m", "2")]) });
     wait::until("a new generation", || async {

@@ -1,4 +1,4 @@
-//! What a new process finds.
+//! Restarts of the engine.
 
 use anyhow::{Context as _, Result};
 use aro_fixtures::wait;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{reporting, work};
 
-pub(super) async fn after_a_restart_nothing_is_written_and_nothing_told(world: &World) -> Result<()> {
+pub(super) async fn restart_writes_nothing_and_reports_nothing(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("restart").await?);
     let maps = world.config_maps(&namespace);
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": &namespace},
@@ -21,8 +21,8 @@ pub(super) async fn after_a_restart_nothing_is_written_and_nothing_told(world: &
     };
     let agent = Agent::start(world, &hub);
     agent.put(full(None));
-    let told = agent.settles("w", 4).await?;
-    agent.rests("w").await?;
+    let told = agent.wait_settled("w", 4).await?;
+    agent.wait_idle("w").await?;
     agent.stop().await?;
     let before = maps.get("m").await?.metadata;
 
@@ -30,7 +30,7 @@ pub(super) async fn after_a_restart_nothing_is_written_and_nothing_told(world: &
     again.put(full(Some(told.status.clone())));
     again.engine.resume();
     again.engine.synced().await;
-    assert_eq!(again.rests("w").await?, 0, "{:#?}", again.told("w"));
+    assert_eq!(again.wait_idle("w").await?, 0, "{:#?}", again.told("w"));
     let after = maps.get("m").await?.metadata;
     assert_eq!(
         (before.resource_version, before.managed_fields),
@@ -38,7 +38,7 @@ pub(super) async fn after_a_restart_nothing_is_written_and_nothing_told(world: &
     );
     again.stop().await?;
 
-    // What changed while nobody looked is repaired.
+    // Changes during the restart are repaired.
     let patch = kube::api::Patch::Merge(json!({"data": {"a": "theirs"}}));
     maps.patch("m", &kube::api::PatchParams::default(), &patch).await?;
     let third = Agent::start(world, &hub);
@@ -47,17 +47,17 @@ pub(super) async fn after_a_restart_nothing_is_written_and_nothing_told(world: &
         Ok(maps.get_opt("m").await?.filter(|map| map.data["data"]["a"] == "1"))
     })
     .await?;
-    third.rests("w").await?;
+    third.wait_idle("w").await?;
     let last = third.told("w").pop();
     assert!(last.is_none_or(|last| last.status == told.status), "it is as it was");
 
-    // A deletion that was cut off goes on by itself.
+    // An interrupted deletion continues.
     third.stop().await?;
     let records = world.objects("work.open-cluster-management.io/v1", "AppliedManifestWork", "");
     records.delete(&format!("{hub}-w"), &kube::api::DeleteParams::default()).await?;
     let fourth = Agent::start(world, &hub);
     fourth.engine.resume();
-    fourth.loses("w").await.context("nobody asks for it any more")?;
+    fourth.wait_deleted("w").await.context("nobody asks for it any more")?;
     assert!(maps.get_opt("m").await?.is_none());
     fourth.stop().await
 }

@@ -1,4 +1,4 @@
-//! How objects are written.
+//! Update strategies.
 
 use anyhow::Result;
 use aro_crds::work::v1::{
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{config, strategy, work};
 
-pub(super) async fn each_strategy_does_what_it_says(world: &World) -> Result<()> {
+pub(super) async fn each_update_strategy_is_honoured(world: &World) -> Result<()> {
     let (hub, namespace) = (world.word("hub"), world.namespace("strategies").await?);
     let agent = Agent::start(world, &hub);
     let maps = world.config_maps(&namespace);
@@ -48,7 +48,7 @@ pub(super) async fn each_strategy_does_what_it_says(world: &World) -> Result<()>
         applied(IgnoreFieldCondition::OnSpokePresent, ".data.a"),
     ];
     agent.put(Work { configs: configs.clone(), ..work("w", 1, manifests("1")) });
-    let told = agent.hears("w", "all but one is there", |told| is(told, "Available", "False")).await?;
+    let told = agent.wait_for("w", "all but one is there", |told| is(told, "Available", "False")).await?;
     assert!(is(&told, "Applied", "True"));
     let values =
         |status| [0, 1, 2, 3].map(|ordinal| value(status, ordinal, "a").and_then(|value| value.string));
@@ -60,17 +60,17 @@ pub(super) async fn each_strategy_does_what_it_says(world: &World) -> Result<()>
     };
     assert_eq!((owned("made").await?, owned("kept").await?, owned("read").await?), (1, 1, 0));
 
-    // What is only read is seen when it comes.
+    // A read-only object is reported once it exists.
     maps.create(&PostParams::default(), &theirs("absent")?).await?;
-    agent.settles("w", 1).await?;
+    agent.wait_settled("w", 1).await?;
 
-    // What is left alone is left alone, what is made once is not written again.
+    // A read-only object is not written, and a create-only object is not written again.
     maps.patch("part", &PatchParams::default(), &Patch::Merge(json!({"data": {"a": "theirs"}}))).await?;
     maps.patch("made", &PatchParams::default(), &Patch::Merge(json!({"data": {"a": "theirs"}}))).await?;
     let mut changed = manifests("2");
     changed[4]["data"]["b"] = json!("2");
     agent.put(Work { configs, ..work("w", 2, changed) });
-    agent.settles("w", 2).await?;
+    agent.wait_settled("w", 2).await?;
     let part = wait::until("the rest is written", || async {
         Ok(maps.get_opt("part").await?.filter(|map| map.data["data"]["b"] == "2"))
     })

@@ -1,4 +1,4 @@
-//! What went wrong with the original in production, each under its public name.
+//! Incidents of the original in production, each with its public id.
 
 use anyhow::{Context, Result, bail, ensure};
 use aro_bundle::Action;
@@ -6,7 +6,7 @@ use aro_event_service::ClientError;
 use aro_fixtures::wait;
 use aro_harness::StoreChoice;
 use aro_maestro_e2e::chain::{
-    BrokerKind, Chain, Cluster, Progress, Storm, config_map, feedback, metric, spec,
+    BrokerKind, Chain, Cluster, Progress, Workload, config_map, feedback, metric, spec,
 };
 use aro_store::testing::postgres::TestPostgres;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -17,21 +17,21 @@ use tokio::time::Instant;
 const NAMESPACE: &str = "default";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn maestro_562_a_storm_of_repeated_deletes_does_not_delay_the_creates_of_others() -> Result<()> {
+async fn maestro_562_repeated_deletes_do_not_delay_the_creates_of_others() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["gone", "c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
     let source = chain.source("src", 0)?;
-    // Nobody will ever confirm these.
+    // No agent confirms these.
     for number in 0..20 {
         let work = format!("stuck-{number}");
         source.create("gone", &work, &spec(vec![config_map(NAMESPACE, &work, "x")])).await?;
         source.delete("gone", &work).await?;
     }
-    let mut storm = JoinSet::new();
+    let mut workload = JoinSet::new();
     for worker in 0..10 {
         let source = source.clone();
-        storm.spawn(async move {
+        workload.spawn(async move {
             for turn in 0..300 {
                 source.delete("gone", &format!("stuck-{}", (worker + turn) % 20)).await?;
             }
@@ -47,19 +47,22 @@ async fn maestro_562_a_storm_of_repeated_deletes_does_not_delay_the_creates_of_o
         took.push(began.elapsed());
         made += 1;
     }
-    while let Some(worker) = storm.join_next().await {
+    while let Some(worker) = workload.join_next().await {
         worker??;
     }
     took.sort();
     ensure!(took[took.len() / 2].as_secs() < 5, "the creates took {took:?}");
-    // Each was published when it was first wanted, and then at growing intervals, however often it was asked for.
+    // Each was published once at first, and then at growing intervals, however often it was requested.
     let sent = metric(&chain.servers[0], "cloudevents_sent_total", "delete_request").await?;
-    ensure!((20..=200).contains(&sent), "{sent} deletions were published for 3 000 wishes about 20 bundles");
+    ensure!(
+        (20..=200).contains(&sent),
+        "{sent} deletions were published for 3 000 operations about 20 bundles"
+    );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn maestro_557_what_is_deleting_goes_only_when_its_agent_says_so() -> Result<()> {
+async fn maestro_557_bundle_being_deleted_is_removed_only_on_its_agents_report() -> Result<()> {
     let Some(mut chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let mut agent = chain.agent("c1", &cluster).await?;
@@ -71,7 +74,7 @@ async fn maestro_557_what_is_deleting_goes_only_when_its_agent_says_so() -> Resu
     source.delete("c1", "work").await?;
     let deleting = chain.bundle(&id).await?.expect(200)?.json();
     ensure!(deleting["deleted_at"].is_string(), "{deleting:#}");
-    // A restart, with everything it publishes and reads anew, changes nothing about that.
+    // A restart, with all it publishes and reads, does not change that.
     chain.servers[0].kill()?;
     chain.servers[0].start_again().await?;
     source.delete("c1", "work").await.context("deleting again is fine")?;
@@ -90,7 +93,7 @@ async fn maestro_557_what_is_deleting_goes_only_when_its_agent_says_so() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn aroslsre_1633_an_update_of_what_is_deleting_is_refused_and_revives_nothing() -> Result<()> {
+async fn aroslsre_1633_update_of_a_bundle_being_deleted_is_rejected() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let mut agent = chain.agent("c1", &cluster).await?;
@@ -111,7 +114,7 @@ async fn aroslsre_1633_an_update_of_what_is_deleting_is_refused_and_revives_noth
     ensure!(again.is_err_and(|error| format!("{error:#}").contains("AlreadyExists")));
     agent.start_again().await?;
     chain.gone(&id).await?;
-    // Something else goes all the way afterwards: nothing that was on its way has revived the first.
+    // Another bundle makes a full round trip afterwards: no message in flight has restored the first.
     let other = source.create("c1", "other", &spec(vec![config_map(NAMESPACE, "two", "a")])).await?;
     chain.settled(&other, 1).await?;
     ensure!(cluster.config_map(NAMESPACE, "one").await?.is_none());
@@ -120,13 +123,13 @@ async fn aroslsre_1633_an_update_of_what_is_deleting_is_refused_and_revives_noth
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn maestro_538_every_create_that_was_accepted_is_delivered_though_the_server_is_killed() -> Result<()> {
+async fn maestro_538_every_accepted_create_is_delivered_though_the_server_is_killed() -> Result<()> {
     let Some(mut chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
     let progress = Progress::default();
-    let storm = Storm { deletions: 0, ..Storm::new(538, "c1", 400, 160) };
-    let raging = storm.rage(chain.source("src", 0)?, progress.clone());
+    let workload = Workload { deletions: 0, ..Workload::new(538, "c1", 400, 160) };
+    let raging = workload.run(chain.source("src", 0)?, progress.clone());
     let server = &mut chain.servers[0];
     let kills = async {
         for moment in [20, 55, 90, 125] {
@@ -136,12 +139,12 @@ async fn maestro_538_every_create_that_was_accepted_is_delivered_though_the_serv
         }
         Ok::<_, anyhow::Error>(())
     };
-    let (truth, ()) = tokio::try_join!(raging, kills)?;
-    truth.holds(&chain, &cluster).await
+    let (expected, ()) = tokio::try_join!(raging, kills)?;
+    expected.holds(&chain, &cluster).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn maestro_543_the_server_lives_while_its_store_is_away_and_loses_nothing() -> Result<()> {
+async fn maestro_543_server_survives_a_store_outage_and_loses_nothing() -> Result<()> {
     let postgres = TestPostgres::launch()?;
     let store = StoreChoice::Postgres { url: postgres.fresh_schema()? };
     let Some(chain) = Chain::on(BrokerKind::Ours, store, &["c1"]).await? else { return Ok(()) };
@@ -157,7 +160,7 @@ async fn maestro_543_the_server_lives_while_its_store_is_away_and_loses_nothing(
     rest.get("/livez").await?.expect(200).context("it lives")?;
     let ready = rest.get("/healthcheck").await?.status;
     ensure!(ready == 500 || ready == 503, "it cannot serve now, and says {ready}");
-    // A status that comes meanwhile waits; a wish meanwhile is not taken, and wished again.
+    // A status received meanwhile waits; an operation meanwhile fails, and is repeated.
     cluster.turn(NAMESPACE, "one", "meanwhile").await?;
     let wish = spec(vec![config_map(NAMESPACE, "two", "b")]);
     let event = source.event(Action::Create, "c1", "other", 0, Some(&wish))?;
@@ -168,7 +171,7 @@ async fn maestro_543_the_server_lives_while_its_store_is_away_and_loses_nothing(
         tokio::task::block_in_place(|| postgres.up())?;
         Ok::<_, anyhow::Error>(())
     };
-    let insisting = async { Ok(source.insist(&event).await?) };
+    let insisting = async { Ok(source.publish_until_accepted(&event).await?) };
     tokio::try_join!(insisting, back)?;
 
     let bundle = chain
@@ -185,7 +188,7 @@ async fn maestro_543_the_server_lives_while_its_store_is_away_and_loses_nothing(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sdk_go_232_statuses_updates_and_deletes_that_race_revive_nothing() -> Result<()> {
+async fn sdk_go_232_racing_statuses_updates_and_deletes_restore_nothing() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
@@ -199,7 +202,7 @@ async fn sdk_go_232_statuses_updates_and_deletes_that_race_revive_nothing() -> R
             for turn in 1..=4 {
                 let wanted = spec(vec![config_map(NAMESPACE, &work, &turn.to_string())]);
                 source.update("c1", &work, 0, &wanted).await?;
-                // What is reported changes at the same time; the object may not be there yet, or any more.
+                // The reported annotation changes at the same time; the object may not exist yet, or no longer.
                 let status = json!({"metadata": {"annotations": {"turn": turn.to_string()}}});
                 let _ = client.patch(&work, &PatchParams::default(), &Patch::Merge(status)).await;
             }
@@ -226,7 +229,7 @@ async fn sdk_go_232_statuses_updates_and_deletes_that_race_revive_nothing() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stale_resource_bundle_an_object_recreated_by_somebody_else_is_noticed_and_told() -> Result<()> {
+async fn object_recreated_by_another_client_is_detected_and_reported() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
@@ -238,7 +241,7 @@ async fn a_stale_resource_bundle_an_object_recreated_by_somebody_else_is_noticed
     maps.delete("one", &DeleteParams::default()).await?;
     let mut other = config_map(NAMESPACE, "one", "something else");
     other["metadata"]["annotations"] = json!({"turn": "recreated"});
-    // Whoever is faster: in the end it is another object, has what is wanted, and its own annotation is told.
+    // Independent of the order: in the end it is another object with the desired content, and its annotation is reported.
     let force = PatchParams::apply("somebody").force();
     maps.patch("one", &force, &Patch::Apply(other)).await?;
     let bundle = chain
@@ -253,7 +256,7 @@ async fn a_stale_resource_bundle_an_object_recreated_by_somebody_else_is_noticed
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_recreated_under_its_id_has_no_status_of_its_former_life() -> Result<()> {
+async fn bundle_recreated_under_its_id_has_no_status_of_the_former_one() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let mut agent = chain.agent("c1", &cluster).await?;
@@ -266,7 +269,7 @@ async fn a_bundle_recreated_under_its_id_has_no_status_of_its_former_life() -> R
         chain.gone(&id).await?;
         chain.all_delivered().await?;
     }
-    // With the agent away the new one has no status at all, not an old one.
+    // With the agent disconnected the new bundle has no status, not an old one.
     agent.kill()?;
     let id = source.create("c1", "work", &spec(vec![config_map(NAMESPACE, "one", "fourth")])).await?;
     let bundle = chain.bundle(&id).await?.expect(200)?.json();

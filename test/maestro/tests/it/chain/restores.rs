@@ -1,5 +1,4 @@
-//! The server comes back with another store than it had: an older one, or the wrong one for a while. And what agents make of
-//! words they hear late.
+//! The server restarts with another store: an older one, or the wrong one for a while. And late events at the agent.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ fn wanted(value: &str) -> serde_json::Value {
     spec(vec![config_map(NAMESPACE, "one", value)])
 }
 
-/// A chain, its cluster, its agent, and a bundle of version 1 that is settled.
+/// A chain, its cluster, its agent, and a settled bundle of version 1.
 async fn chain() -> Result<Option<(Chain, Cluster, Process, String)>> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(None) };
     let cluster = Cluster::start("c1").await?;
@@ -42,7 +41,7 @@ async fn is_there(cluster: &Cluster, value: Option<&str>) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Result<()> {
+async fn server_on_an_older_store_raises_versions_above_its_agents() -> Result<()> {
     let Some((mut chain, cluster, _agent, id)) = chain().await? else { return Ok(()) };
     let backup = tempfile::tempdir()?;
     let (data, kept) = (chain.servers[0].data_dir(), backup.path().join("data"));
@@ -68,7 +67,7 @@ async fn a_server_on_an_older_store_counts_on_from_what_its_agents_have() -> Res
     chain.all_delivered().await
 }
 
-/// Has the server start on a store that knows nothing. Gives where its own one is kept meanwhile.
+/// Restarts the server on an empty store. Returns the directory with its own one.
 async fn start_empty(chain: &mut Chain) -> Result<TempDir> {
     let elsewhere = tempfile::tempdir()?;
     let data = chain.servers[0].data_dir();
@@ -87,15 +86,15 @@ async fn start_as_it_was(chain: &mut Chain, elsewhere: TempDir) -> Result<()> {
     chain.servers[0].start_again().await
 }
 
-async fn says(process: &Process, text: &str) -> Result<()> {
+async fn wait_for_log(process: &Process, text: &str) -> Result<()> {
     wait::until(text, || async { Ok(process.log_text().contains(text).then_some(())) }).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
+async fn server_on_an_empty_store_deletes_nothing() -> Result<()> {
     let Some((mut chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
     let elsewhere = start_empty(&mut chain).await?;
-    says(&chain.servers[0], "nothing is taken away").await?;
+    wait_for_log(&chain.servers[0], "deletion blocked").await?;
     let disputed = async |chain: &Chain, count: u64| {
         wait::until("the metric of disputes", || async {
             let shown = metric(&chain.servers[0], "maestro_consumers_disputed", "").await?;
@@ -104,7 +103,7 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
         .await
     };
     disputed(&chain, 1).await?;
-    // Neither by what the agent has, nor by what it reports.
+    // Neither the agent's list nor its reports cause a deletion.
     ensure!(agent.interrupt()?.success());
     agent.start_again().await?;
     cluster.turn(NAMESPACE, "one", "reported").await?;
@@ -115,7 +114,7 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
     let maps = cluster.api("v1", "ConfigMap", Some(NAMESPACE));
     maps.delete("one", &DeleteParams::default()).await?;
     is_there(&cluster, Some("a")).await.context("the agent goes on with what it has")?;
-    // Nor when sources begin to make everything anew, one by one.
+    // Nor do sources that create their bundles again one by one.
     let source = chain.source("src", 0)?;
     let other = source.create("c1", "other", &spec(vec![config_map(NAMESPACE, "other", "x")])).await?;
     chain.settled(&other, 1).await?;
@@ -124,7 +123,7 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
     cluster.turn(NAMESPACE, "other", "again").await?;
     chain.until(&other, "the report", |bundle| feedback(bundle, 0, "turn") == Some("again")).await?;
     is_there(&cluster, Some("a")).await?;
-    ensure!(!agent.log_text().contains("is taken away"), "{}", agent.log_text());
+    ensure!(!agent.log_text().contains("deleting a work"), "{}", agent.log_text());
 
     start_as_it_was(&mut chain, elsewhere).await?;
     disputed(&chain, 0).await?;
@@ -135,11 +134,11 @@ async fn a_server_on_an_empty_store_takes_nothing_away() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_one() -> Result<()> {
+async fn works_deleted_with_the_wrong_store_are_restored_with_the_right_one() -> Result<()> {
     let Some((mut chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
     let elsewhere = start_empty(&mut chain).await?;
-    says(&chain.servers[0], "nothing is taken away").await?;
-    // Nobody looks which store it is.
+    wait_for_log(&chain.servers[0], "deletion blocked").await?;
+    // The operator allows the deletion without checking the store.
     ensure!(agent.interrupt()?.success());
     let found = chain.rest(0)?.get("/api/maestro/v1/consumers").await?.expect(200)?;
     let consumer = found.json()["items"][0]["id"].as_str().context("an id")?.to_owned();
@@ -147,8 +146,8 @@ async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_
     chain.rest(0)?.post(&trust, None).await?.expect(200)?;
     agent.start_again().await?;
     is_there(&cluster, None).await.context("this store does not want it")?;
-    says(&chain.servers[0], "is to take it away").await.context("the server says what it does")?;
-    says(&agent, "is taken away").await.context("the agent says what it was told")?;
+    wait_for_log(&chain.servers[0], "deletion published").await.context("the server logs the deletion")?;
+    wait_for_log(&agent, "deleting a work").await.context("the agent logs the deletion")?;
 
     start_as_it_was(&mut chain, elsewhere).await?;
     is_there(&cluster, Some("a")).await.context("the server says it is delivered, the agent knows better")?;
@@ -157,7 +156,7 @@ async fn what_a_server_on_the_wrong_store_had_removed_comes_back_with_the_right_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_to_stay_stays_though_the_agent_heard_of_it_only_with_the_deletion() -> Result<()> {
+async fn delete_option_received_only_with_the_deletion_is_honoured() -> Result<()> {
     let Some((chain, cluster, mut agent, id)) = chain().await? else { return Ok(()) };
     let source = chain.source("src", 0)?;
     agent.kill()?;

@@ -7,7 +7,7 @@ use aro_maestro_e2e::peers::{Peer, binaries, broker_file};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_original_agent_works_for_our_server() -> Result<()> {
+async fn original_agent_works_with_our_server() -> Result<()> {
     let Some(bin) = binaries()? else { return Ok(()) };
     let Some(chain) = Chain::start(BrokerKind::Mosquitto, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;

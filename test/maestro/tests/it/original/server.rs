@@ -34,7 +34,7 @@ fn database(postgres: &TestPostgres, dir: &Path) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_agent_works_for_the_original_server() -> Result<()> {
+async fn our_agent_works_with_the_original_server() -> Result<()> {
     let Some(bin) = binaries()? else { return Ok(()) };
     let pki = Pki::new()?;
     let Some(broker) = Broker::start(BrokerKind::Mosquitto, &pki).await? else { return Ok(()) };

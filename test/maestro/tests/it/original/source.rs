@@ -26,7 +26,7 @@ fn work(value: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_original_source_client_works_with_our_server() -> Result<()> {
+async fn original_source_client_works_with_our_server() -> Result<()> {
     let Some(bin) = binaries()? else { return Ok(()) };
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;

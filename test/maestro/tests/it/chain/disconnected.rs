@@ -1,4 +1,4 @@
-//! The service cluster is away: broker and server both. What is wanted stays so on the management cluster.
+//! Broker and server are unreachable: the management cluster keeps the desired state.
 
 use anyhow::{Result, ensure};
 use aro_fixtures::wait;
@@ -7,8 +7,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn drift_is_repaired_while_the_service_cluster_is_away_also_by_an_agent_started_meanwhile() -> Result<()>
-{
+async fn drift_is_repaired_without_the_service_cluster_even_after_a_restart() -> Result<()> {
     let Some(mut chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let mut agent = chain.agent("c1", &cluster).await?;
@@ -35,13 +34,13 @@ async fn drift_is_repaired_while_the_service_cluster_is_away_also_by_an_agent_st
     maps.patch("two", &PatchParams::default(), &Patch::Merge(changed)).await?;
     is("two", "b").await?;
 
-    // The agent starts from what it wrote down; nobody tells it anything. It is not ready before the broker is there.
+    // The agent starts from its records, without any message. It is not ready before the broker is connected.
     agent.kill()?;
     maps.delete("two", &DeleteParams::default()).await?;
     let (broker, server) = (&mut chain.broker, &mut chain.servers[0]);
     let meanwhile = async {
         is("two", "b").await?;
-        // When everybody is back, what happened meanwhile is told.
+        // When all are back, what happened meanwhile is reported.
         cluster.turn("default", "one", "meanwhile").await?;
         broker.start_again().await?;
         server.start_again().await
@@ -52,8 +51,7 @@ async fn drift_is_repaired_while_the_service_cluster_is_away_also_by_an_agent_st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_is_not_taken_back_by_an_agent_killed_right_after_it_though_nobody_is_there_to_ask()
--> Result<()> {
+async fn agent_killed_after_an_update_does_not_revert_it_without_a_server() -> Result<()> {
     let Some(mut chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let mut agent = chain.agent("c1", &cluster).await?;
@@ -61,7 +59,7 @@ async fn an_update_is_not_taken_back_by_an_agent_killed_right_after_it_though_no
     let one = config_map("default", "one", "a");
     let id = source.create("c1", "work", &spec(vec![one.clone()])).await?;
     chain.settled(&id, 1).await?;
-    // One that ends well has written down what it knows.
+    // A graceful stop stores all records.
     ensure!(agent.interrupt()?.success());
     agent.start_again().await?;
     source.update("c1", "work", 1, &spec(vec![one, config_map("default", "two", "b")])).await?;
@@ -70,7 +68,7 @@ async fn an_update_is_not_taken_back_by_an_agent_killed_right_after_it_though_no
     chain.servers[0].kill()?;
     chain.broker.kill().await?;
 
-    // What only the second version has is made again: that is the version in force.
+    // Objects of only the second version are created again: that is the current version.
     cluster.api("v1", "ConfigMap", Some("default")).delete("two", &DeleteParams::default()).await?;
     let (broker, server) = (&mut chain.broker, &mut chain.servers[0]);
     let meanwhile = async {

@@ -1,8 +1,8 @@
-//! A storm of wishes, and whether they came true.
+//! A workload of random operations, and the check of its outcome.
 //!
-//! Works are created, changed and deleted in an order that a seed decides. A wish that got no answer is wished again, as
-//! clients do, until it is taken. What was taken is kept, and compared in the end with what REST says and with what is on
-//! the cluster.
+//! Works are created, updated and deleted in an order that a seed decides. An operation without a response is repeated, as
+//! clients do, until it is accepted. Accepted operations are recorded, and compared in the end with REST and with the
+//! cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,72 +14,72 @@ use aro_fixtures::wait;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{Chain, Cluster, Dice, Source, config_map, feedback, spec};
+use super::{Chain, Cluster, SeededRandom, Source, config_map, feedback, spec};
 
-/// Those who wish at the same time.
+/// Concurrent clients.
 const WORKERS: usize = 4;
 const NAMESPACE: &str = "default";
 
-/// How bad it gets.
+/// The parameters of a workload.
 #[derive(Debug, Clone)]
-pub struct Storm {
+pub struct Workload {
     pub seed: u64,
     pub consumer: String,
-    /// How many works there are.
+    /// The number of works.
     pub works: usize,
-    /// How many wishes.
-    pub wishes: usize,
-    /// How many of a hundred wishes about what is there are deletions.
+    /// The number of operations.
+    pub operations: usize,
+    /// The percentage of deletions among operations on existing works.
     pub deletions: usize,
 }
 
-/// What was wished last of a work.
+/// The last operation on a work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wish {
     version: i64,
-    /// Nothing: it is to go.
+    /// It was deleted.
     value: Option<String>,
 }
 
-/// What must be true in the end.
+/// The expected outcome.
 #[derive(Debug)]
-pub struct Truth {
+pub struct Expected {
     source: String,
     consumer: String,
-    wishes: BTreeMap<String, Wish>,
+    operations: BTreeMap<String, Wish>,
 }
 
-/// How many wishes were taken so far.
+/// The number of accepted operations.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<AtomicUsize>);
 
 impl Progress {
-    /// Waits until so many were taken: a moment in the middle of a storm.
+    /// Waits until this many were accepted: a moment in the middle of a workload.
     pub async fn reaches(&self, count: usize) -> Result<()> {
-        wait::until("the storm to go on", || async {
+        wait::until("the workload to go on", || async {
             Ok((self.0.load(Ordering::Relaxed) >= count).then_some(()))
         })
         .await
     }
 }
 
-impl Storm {
-    pub fn new(seed: u64, consumer: &str, works: usize, wishes: usize) -> Self {
-        Self { seed, consumer: consumer.to_owned(), works, wishes, deletions: 15 }
+impl Workload {
+    pub fn new(seed: u64, consumer: &str, works: usize, operations: usize) -> Self {
+        Self { seed, consumer: consumer.to_owned(), works, operations, deletions: 15 }
     }
 
-    /// Lets it rage until every wish was taken. Says what was wished.
-    pub async fn rage(self, source: Source, progress: Progress) -> Result<Truth> {
+    /// Runs until every operation was accepted. Returns the expected outcome.
+    pub async fn run(self, source: Source, progress: Progress) -> Result<Expected> {
         let mut workers = JoinSet::new();
         for worker in 0..WORKERS {
-            let (storm, source, progress) = (self.clone(), source.clone(), progress.clone());
-            workers.spawn(async move { storm.part(worker, &source, &progress).await });
+            let (workload, source, progress) = (self.clone(), source.clone(), progress.clone());
+            workers.spawn(async move { workload.part(worker, &source, &progress).await });
         }
-        let mut wishes = BTreeMap::new();
+        let mut operations = BTreeMap::new();
         while let Some(part) = workers.join_next().await {
-            wishes.extend(part??);
+            operations.extend(part??);
         }
-        Ok(Truth { source: source.name, consumer: self.consumer, wishes })
+        Ok(Expected { source: source.name, consumer: self.consumer, operations })
     }
 
     async fn part(
@@ -88,17 +88,17 @@ impl Storm {
         source: &Source,
         progress: &Progress,
     ) -> Result<BTreeMap<String, Wish>> {
-        let mut dice = Dice::new(self.seed ^ ((worker as u64 + 1) << 32));
-        let mut wishes: BTreeMap<String, Wish> = BTreeMap::new();
-        for step in 0..self.wishes / WORKERS {
-            let number = dice.below(self.works.div_ceil(WORKERS)) * WORKERS + worker;
+        let mut random = SeededRandom::new(self.seed ^ ((worker as u64 + 1) << 32));
+        let mut operations: BTreeMap<String, Wish> = BTreeMap::new();
+        for step in 0..self.operations / WORKERS {
+            let number = random.below(self.works.div_ceil(WORKERS)) * WORKERS + worker;
             let (work, value) = (format!("work-{number}"), format!("{worker}-{step}"));
             let data = spec(vec![config_map(NAMESPACE, &work, &value)]);
-            let known = wishes.get(&work).cloned();
+            let known = operations.get(&work).cloned();
             let (action, wish) = match known {
                 None => (Action::Create, Wish { version: 1, value: Some(value) }),
                 Some(Wish { value: None, .. }) => continue,
-                Some(known) if dice.percent(self.deletions) => {
+                Some(known) if random.percent(self.deletions) => {
                     (Action::Delete, Wish { value: None, ..known })
                 }
                 Some(known) => (Action::Update, Wish { version: known.version + 1, value: Some(value) }),
@@ -108,24 +108,27 @@ impl Storm {
             if action == Action::Delete {
                 event.deletion_timestamp = event.time;
             }
-            source.insist(&event).await.with_context(|| format!("wish {wish:?} of {work}"))?;
-            wishes.insert(work, wish);
+            source
+                .publish_until_accepted(&event)
+                .await
+                .with_context(|| format!("wish {wish:?} of {work}"))?;
+            operations.insert(work, wish);
             progress.0.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(wishes)
+        Ok(operations)
     }
 }
 
-impl Truth {
-    /// How many works there must be in the end.
+impl Expected {
+    /// The number of remaining works.
     pub fn alive(&self) -> usize {
-        self.wishes.values().filter(|wish| wish.value.is_some()).count()
+        self.operations.values().filter(|wish| wish.value.is_some()).count()
     }
 
-    /// Waits until REST and the cluster both say what was wished last, of every work, and everything is delivered.
+    /// Waits until REST and the cluster both match the last operation on every work, and everything is delivered.
     pub async fn holds(&self, chain: &Chain, cluster: &Cluster) -> Result<()> {
-        ensure!(self.alive() > 0, "a storm that leaves nothing shows nothing");
-        for (work, wish) in &self.wishes {
+        ensure!(self.alive() > 0, "a workload that leaves nothing shows nothing");
+        for (work, wish) in &self.operations {
             let id = aro_bundle::work_uid(&self.source, &self.consumer, work).to_string();
             match &wish.value {
                 Some(value) => {
@@ -138,7 +141,7 @@ impl Truth {
                 None => chain.gone(&id).await.with_context(|| work.clone())?,
             }
             let wanted = wish.value.as_ref().map(|value| json!({"value": value}));
-            // What was passed on too late may bring something back for a moment.
+            // A late message may bring a work back for a moment.
             let came = wait::until("the cluster to have what was wished", || async {
                 Ok((cluster.config_map(NAMESPACE, work).await? == wanted).then_some(()))
             })

@@ -1,4 +1,4 @@
-//! Somebody else at the broker: hears what passes by, and says what a test wants said.
+//! Another client of the broker: records what it receives, and publishes what a test wants.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub fn topics() -> Topics {
     Topics::of_source("maestro")
 }
 
-/// A link of somebody's.
+/// A connection with an identity.
 pub fn link(
     pki: &Pki,
     identity: &str,
@@ -34,18 +34,18 @@ pub fn link(
     Ok(Link::start(options, filters, inbox, ports, scope))
 }
 
-/// Somebody at a broker. It goes when this is dropped.
-pub struct Ear {
+/// A client of a broker. Dropping it disconnects.
+pub struct BrokerClient {
     pub link: Link,
-    heard: Arc<Heard>,
+    received: Arc<Received>,
     scope: Scope,
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Received(Mutex<Vec<Event>>);
 
 #[async_trait]
-impl Inbox for Heard {
+impl Inbox for Received {
     async fn deliver(&self, delivery: Delivery) {
         if let Ok(event) = mqtt::read(&delivery.message) {
             self.0.lock().push(event);
@@ -54,62 +54,64 @@ impl Inbox for Heard {
     }
 }
 
-impl Ear {
-    /// With the server's certificate: gets a copy of all that agents say.
+impl BrokerClient {
+    /// With the server's certificate: gets a copy of all events of agents.
     pub async fn of_server(pki: &Pki, broker: &str) -> Result<Self> {
         Self::connected(pki, "maestro", broker, vec![topics().from_agents(None)]).await
     }
 
-    /// With a consumer's certificate: gets a copy of what it is told.
+    /// With a consumer's certificate: gets a copy of the consumer's spec events.
     pub async fn of_consumer(pki: &Pki, consumer: &str, broker: &str) -> Result<Self> {
         Self::connected(pki, consumer, broker, vec![topics().to_agent(consumer)]).await
     }
 
     async fn connected(pki: &Pki, identity: &str, broker: &str, filters: Vec<String>) -> Result<Self> {
-        let ear = Self::connecting(pki, identity, broker, filters)?;
-        tokio::time::timeout(wait::DEADLINE, ear.link.connected()).await.context("the broker takes us")?;
-        Ok(ear)
+        let broker_client = Self::connecting(pki, identity, broker, filters)?;
+        tokio::time::timeout(wait::DEADLINE, broker_client.link.connected())
+            .await
+            .context("the broker takes us")?;
+        Ok(broker_client)
     }
 
-    /// Not connected yet, perhaps never: the broker may not like the filters.
+    /// Not connected yet, perhaps never: the broker may reject the filters.
     pub fn connecting(pki: &Pki, identity: &str, broker: &str, filters: Vec<String>) -> Result<Self> {
-        let (heard, scope) = (Arc::new(Heard::default()), Scope::root("ear"));
-        let link = link(pki, identity, broker, filters, heard.clone(), &scope)?;
-        Ok(Self { link, heard, scope })
+        let (received, scope) = (Arc::new(Received::default()), Scope::root("broker_client"));
+        let link = link(pki, identity, broker, filters, received.clone(), &scope)?;
+        Ok(Self { link, received, scope })
     }
 
-    /// Everything heard since the last [`Ear::forget`].
-    pub fn heard(&self) -> Vec<Event> {
-        self.heard.0.lock().clone()
+    /// Everything received since the last [`BrokerClient::clear`].
+    pub fn received(&self) -> Vec<Event> {
+        self.received.0.lock().clone()
     }
 
-    pub fn forget(&self) {
-        self.heard.0.lock().clear();
+    pub fn clear(&self) {
+        self.received.0.lock().clear();
     }
 
-    /// How many events of a kind were heard.
+    /// How many received events match.
     pub fn count(&self, which: impl Fn(&Event) -> bool) -> usize {
-        self.heard.0.lock().iter().filter(|event| which(event)).count()
+        self.received.0.lock().iter().filter(|event| which(event)).count()
     }
 
     /// Waits for an event.
-    pub async fn hears(&self, what: &str, wanted: impl Fn(&Event) -> bool) -> Result<Event> {
-        wait::until(what, || async { Ok(self.heard.0.lock().iter().find(|event| wanted(event)).cloned()) })
+    pub async fn wait_for(&self, what: &str, wanted: impl Fn(&Event) -> bool) -> Result<Event> {
+        wait::until(what, || async { Ok(self.received.0.lock().iter().find(|event| wanted(event)).cloned()) })
             .await
     }
 
-    /// Says an event as the server, to an agent.
-    pub async fn tell(&self, consumer: &str, event: &Event) -> Result<(), PublishError> {
+    /// Publishes an event as the server, to an agent.
+    pub async fn publish_as_server(&self, consumer: &str, event: &Event) -> Result<(), PublishError> {
         self.link.publish(&topics().to_agent(consumer), mqtt::write(event)).await
     }
 
-    /// Says an event as an agent of a consumer.
-    pub async fn say(&self, consumer: &str, event: &Event) -> Result<(), PublishError> {
+    /// Publishes an event as the agent of a consumer.
+    pub async fn publish_as_agent(&self, consumer: &str, event: &Event) -> Result<(), PublishError> {
         self.link.publish(&topics().from_agent(consumer), mqtt::write(event)).await
     }
 }
 
-impl Drop for Ear {
+impl Drop for BrokerClient {
     fn drop(&mut self) {
         self.scope.token().cancel();
     }

@@ -1,4 +1,4 @@
-//! The life of a bundle, from a source's wish to its last word, on both brokers.
+//! The lifecycle of a bundle, from its creation to its final status, on both brokers.
 
 use anyhow::{Context, Result, ensure};
 use aro_bundle::BundleStatus;
@@ -10,12 +10,12 @@ use serde_json::json;
 const NAMESPACE: &str = "default";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_lives_over_our_broker() -> Result<()> {
+async fn bundle_lifecycle_over_our_broker() -> Result<()> {
     life(BrokerKind::Ours).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_lives_over_mosquitto() -> Result<()> {
+async fn bundle_lifecycle_over_mosquitto() -> Result<()> {
     life(BrokerKind::Mosquitto).await
 }
 
@@ -24,20 +24,20 @@ async fn life(kind: BrokerKind) -> Result<()> {
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
     let source = chain.source("src", 0)?;
-    let mut heard = source.subscribe().await?;
-    ensure!(heard.id.is_some(), "subscriptions have names");
+    let mut received = source.subscribe().await?;
+    ensure!(received.id.is_some(), "subscriptions have names");
 
-    // Created: the object appears, the status comes back by REST and by the subscription.
+    // Created: the object is applied, the status is returned by REST and by the subscription.
     let id = source.create("c1", "work", &spec(vec![config_map(NAMESPACE, "one", "a")])).await?;
     let bundle = chain.settled(&id, 1).await?;
     ensure!(cluster.config_map(NAMESPACE, "one").await? == Some(json!({"value": "a"})));
     ensure!(feedback(&bundle, 0, "value") == Some("a"), "{bundle:#}");
-    let told = source.hears(&mut heard, &id, |event| event.resource_version == Some(1)).await?;
+    let told = source.wait_for(&mut received, &id, |event| event.resource_version == Some(1)).await?;
     let status: BundleStatus = told.payload()?;
     ensure!(status.manifest_bundle.is_some() && told.sequence_id.is_some());
     ensure!(told.metadata_object()?["name"] == "work", "the source's own name of the work survives");
 
-    // Counted under the names that dashboards of the original know.
+    // Counted under the metric names of the original's dashboards.
     for name in
         ["called_total", "processed_total", "processed_duration_seconds_count", "message_received_total"]
     {
@@ -47,18 +47,18 @@ async fn life(kind: BrokerKind) -> Result<()> {
         }
     }
 
-    // The printed debug command of the operations guide.
+    // The debug command of the operations guide.
     let search = "payload->'metadata'->'labels'->>'api.openshift.com/id'='work'";
     let search = search.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02x}"));
     let rest = chain.rest(0)?;
     let found = rest.get(&format!("/api/maestro/v1/resource-bundles?search={search}")).await?.expect(200)?;
     ensure!(found.json()["items"][0]["id"] == id, "{:#}", found.json());
 
-    // Created again: refused, as Kubernetes would.
+    // Created again: rejected, as Kubernetes would.
     let again = source.create("c1", "work", &spec(vec![config_map(NAMESPACE, "one", "b")])).await;
     ensure!(again.is_err_and(|error| format!("{error:#}").contains("AlreadyExists")));
 
-    // Updated: what is new appears, what is not wanted any more goes.
+    // Updated: new objects are applied, removed ones are deleted.
     let two = spec(vec![config_map(NAMESPACE, "one", "b"), config_map(NAMESPACE, "two", "c")]);
     source.update("c1", "work", 1, &two).await?;
     let bundle = chain.settled(&id, 2).await?;
@@ -76,7 +76,7 @@ async fn life(kind: BrokerKind) -> Result<()> {
     })
     .await?;
 
-    // Changed behind our back: repaired, and told within moments.
+    // Changed by another client: repaired, and reported at once.
     let maps = cluster.api("v1", "ConfigMap", Some(NAMESPACE));
     maps.delete("two", &kube::api::DeleteParams::default()).await?;
     wait::until("the object to be back", || async {
@@ -84,9 +84,9 @@ async fn life(kind: BrokerKind) -> Result<()> {
     })
     .await?;
 
-    // Deleted over gRPC: gone on the cluster, gone here, and the source is told.
+    // Deleted over gRPC: deleted on the cluster and from the store, and the source gets a final status.
     source.delete("c1", "work").await?;
-    let told = source.hears(&mut heard, &id, is_deleted).await?;
+    let told = source.wait_for(&mut received, &id, is_deleted).await?;
     ensure!(told.payload::<BundleStatus>()?.conditions.iter().any(|one| one.reason == "ManifestsDeleted"));
     chain.gone(&id).await?;
     ensure!(cluster.config_map(NAMESPACE, "two").await?.is_none());
@@ -102,7 +102,7 @@ async fn life(kind: BrokerKind) -> Result<()> {
     chain.gone(&id).await?;
     ensure!(cluster.config_map(NAMESPACE, "one").await?.is_none());
 
-    // Orphaned: the bundle goes, the object stays.
+    // Orphaned: the bundle is removed, the object stays.
     let mut orphan = spec(vec![config_map(NAMESPACE, "kept", "k")]);
     orphan["deleteOption"] = json!({"propagationPolicy": "Orphan"});
     let id = source.create("c1", "orphan", &orphan).await?;
@@ -118,7 +118,7 @@ fn is_deleted(event: &aro_bundle::Event) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_tells_every_stage_of_a_delivery_in_order() -> Result<()> {
+async fn ledger_records_every_stage_of_a_delivery_in_order() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let source = chain.source("src", 0)?;
@@ -155,7 +155,7 @@ async fn the_ledger_tells_every_stage_of_a_delivery_in_order() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_clients_of_one_source_subscribe_in_the_same_moment() -> Result<()> {
+async fn many_clients_of_one_source_subscribe_at_once() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     for round in 0..5 {
         let source = chain.source(&format!("src-{round}"), 0)?;

@@ -1,8 +1,8 @@
-//! Somebody between two brokers who passes on what is said, but not as it was said.
+//! A proxy between two brokers that wait_deleted, duplicates and reorders messages.
 //!
-//! The server is at one broker, the agent at the other. To the server's broker the meddler is the consumer, to the agent's
-//! it is the server. Messages are acknowledged at once; then, as a seed decides, they are lost, doubled, or held back and
-//! passed on later in another order. From [`Meddler::be_honest`] on, everything is passed on as it comes.
+//! The server is connected to one broker, the agent to the other. On the server's broker the proxy is the consumer, on the
+//! agent's it is the server. Messages are acknowledged at once; then, by a seed, they are lost, duplicated, or delayed and
+//! forwarded in another order. After [`FaultProxy::stop_faults`] every message is forwarded as it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,28 +15,28 @@ use aro_runtime::{Fault, Scope, TaskKind};
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 
-use super::{Dice, ear};
+use super::{SeededRandom, broker_client};
 use crate::pki::Pki;
 
-/// Messages that may wait to be passed on.
+/// Messages that wait to be forwarded.
 const ROOM: usize = 10_000;
-/// Messages held back at most.
+/// Messages delayed at most.
 const HELD: usize = 16;
-/// How long something is held back when nothing else comes.
+/// How long a message is delayed without other traffic.
 const HOLD: Duration = Duration::from_millis(30);
 
-/// What was done.
+/// The injected faults.
 #[derive(Debug, Default)]
-pub struct Deeds {
+pub struct Faults {
     pub lost: AtomicUsize,
     pub doubled: AtomicUsize,
     pub held: AtomicUsize,
     honest: AtomicBool,
 }
 
-/// The meddler. It goes when this is dropped.
-pub struct Meddler {
-    pub deeds: Arc<Deeds>,
+/// The proxy. Dropping it stops it.
+pub struct FaultProxy {
+    pub faults: Arc<Faults>,
     links: [Link; 2],
     scope: Scope,
 }
@@ -51,15 +51,15 @@ impl Inbox for Intake {
     }
 }
 
-impl Meddler {
-    /// Between the broker of the server and that of the agent of a consumer.
+impl FaultProxy {
+    /// Between the broker of the server and that of a consumer's agent.
     pub async fn start(pki: &Pki, server: &str, agent: &str, consumer: &str, seed: u64) -> Result<Self> {
-        let (deeds, scope) = (Arc::new(Deeds::default()), Scope::root("meddler"));
+        let (faults, scope) = (Arc::new(Faults::default()), Scope::root("fault_proxy"));
         let (to_agent, specs) = mpsc::channel(ROOM);
         let (to_server, statuses) = mpsc::channel(ROOM);
-        let topics = ear::topics();
+        let topics = broker_client::topics();
         let listen = |identity: &str, broker: &str, filter: String, to: mpsc::Sender<Message>| {
-            ear::link(pki, identity, broker, vec![filter], Arc::new(Intake(to)), &scope)
+            broker_client::link(pki, identity, broker, vec![filter], Arc::new(Intake(to)), &scope)
         };
         let at_server = listen(consumer, server, topics.to_agent(consumer), to_agent)?;
         let at_agent = listen("maestro", agent, topics.from_agents(None), to_server)?;
@@ -67,8 +67,13 @@ impl Meddler {
             (at_agent.clone(), topics.to_agent(consumer), specs, seed),
             (at_server.clone(), topics.from_agent(consumer), statuses, seed + 1),
         ] {
-            let passing =
-                Passing { link, topic, deeds: deeds.clone(), dice: Dice::new(seed), held: Vec::new() };
+            let passing = Passing {
+                link,
+                topic,
+                faults: faults.clone(),
+                random: SeededRandom::new(seed),
+                held: Vec::new(),
+            };
             let stop = scope.clone();
             scope.spawn(TaskKind::Helper, "passing", async move {
                 tokio::select! {
@@ -78,12 +83,12 @@ impl Meddler {
                 Ok::<_, Fault>(())
             });
         }
-        let meddler = Self { deeds, links: [at_server, at_agent], scope };
-        meddler.connected().await?;
-        Ok(meddler)
+        let fault_proxy = Self { faults, links: [at_server, at_agent], scope };
+        fault_proxy.connected().await?;
+        Ok(fault_proxy)
     }
 
-    /// Waits until both brokers are there.
+    /// Waits until both brokers are connected.
     pub async fn connected(&self) -> Result<()> {
         for link in &self.links {
             tokio::time::timeout(wait::DEADLINE, link.connected()).await.context("a broker")?;
@@ -91,13 +96,13 @@ impl Meddler {
         Ok(())
     }
 
-    /// From now on everything is passed on as it comes.
-    pub fn be_honest(&self) {
-        self.deeds.honest.store(true, Ordering::Relaxed);
+    /// Forwards every message as it is from now on.
+    pub fn stop_faults(&self) {
+        self.faults.honest.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Meddler {
+impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.scope.token().cancel();
     }
@@ -107,8 +112,8 @@ impl Drop for Meddler {
 struct Passing {
     link: Link,
     topic: String,
-    deeds: Arc<Deeds>,
-    dice: Dice,
+    faults: Arc<Faults>,
+    random: SeededRandom,
     held: Vec<Message>,
 }
 
@@ -120,28 +125,28 @@ impl Passing {
                     Some(message) => self.meddle(message).await,
                     None => return,
                 },
-                // A pause in which nothing else came.
+                // A pause without other traffic.
                 () = tokio::time::sleep(HOLD) => self.release().await,
             }
         }
     }
 
     async fn meddle(&mut self, message: Message) {
-        if self.deeds.honest.load(Ordering::Relaxed) {
+        if self.faults.honest.load(Ordering::Relaxed) {
             self.release().await;
             return self.pass(message).await;
         }
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0 | 1 => {
-                self.deeds.lost.fetch_add(1, Ordering::Relaxed);
+                self.faults.lost.fetch_add(1, Ordering::Relaxed);
             }
             2 | 3 => {
-                self.deeds.doubled.fetch_add(1, Ordering::Relaxed);
+                self.faults.doubled.fetch_add(1, Ordering::Relaxed);
                 self.held.push(message.clone());
                 self.pass(message).await;
             }
             4..=6 => {
-                self.deeds.held.fetch_add(1, Ordering::Relaxed);
+                self.faults.held.fetch_add(1, Ordering::Relaxed);
                 self.held.push(message);
             }
             _ => self.pass(message).await,
@@ -151,10 +156,10 @@ impl Passing {
         }
     }
 
-    /// Passes on what was held back, in any order.
+    /// Forwards the delayed messages in any order.
     async fn release(&mut self) {
         while !self.held.is_empty() {
-            let message = self.held.swap_remove(self.dice.below(self.held.len()));
+            let message = self.held.swap_remove(self.random.below(self.held.len()));
             self.pass(message).await;
         }
     }
@@ -162,7 +167,7 @@ impl Passing {
     async fn pass(&self, message: Message) {
         self.link.connected().await;
         if self.link.publish(&self.topic, message).await.is_err() {
-            self.deeds.lost.fetch_add(1, Ordering::Relaxed);
+            self.faults.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

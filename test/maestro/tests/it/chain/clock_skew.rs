@@ -1,4 +1,4 @@
-//! An agent whose clock is set back keeps being heard.
+//! Statuses of an agent whose clock is set back are accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use aro_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The agent in this process, with a clock of the test's.
+/// The agent in this process, with the test's clock.
 struct Agent {
     scope: Scope,
 }
@@ -64,11 +64,11 @@ fn sequence(bundle: &Value) -> Result<SequenceId> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_whose_clock_is_set_back_keeps_being_heard() -> Result<()> {
+async fn statuses_of_an_agent_whose_clock_is_set_back_are_accepted() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let (data, source) = (tempfile::tempdir()?, chain.source("src", 0)?);
-    // It goes two hours fast, until somebody sets it right.
+    // The clock is two hours ahead, until it is corrected.
     let ahead = SignedDuration::from_hours(2);
     let now = SystemClock.now();
     let clock = ManualClock::at(now.saturating_add(ahead)?);
@@ -85,13 +85,13 @@ async fn an_agent_whose_clock_is_set_back_keeps_being_heard() -> Result<()> {
     let second = sequence(&told("after the clock was set back").await?)?;
     ensure!(second > first);
 
-    // Also after a restart, from what it wrote down.
+    // Also after a restart, from its records.
     agent.stop().await?;
     let agent = Agent::start(&chain, &cluster, &data, clock.clone()).await?;
     let third = sequence(&told("after a restart").await?)?;
     ensure!(third > second);
 
-    // And when what it wrote down is lost.
+    // And after the loss of its records.
     agent.stop().await?;
     let empty = tempfile::tempdir()?;
     let agent = Agent::start(&chain, &cluster, &empty, clock).await?;

@@ -1,4 +1,4 @@
-//! A broker, an agent, and the server's part played by hand.
+//! A broker, an agent, and the test as the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ pub const CONSUMER: &str = "c1";
 
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Keeps what the agent says.
+/// Records the agent's events.
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Received(Mutex<Vec<Event>>);
 
 #[async_trait::async_trait]
-impl Inbox for Heard {
+impl Inbox for Received {
     async fn deliver(&self, delivery: Delivery) {
         let message = mqtt::Message {
             content_type: delivery.message.content_type,
@@ -39,26 +39,26 @@ impl Inbox for Heard {
     }
 }
 
-/// The parts of a scenario.
-pub struct Play {
+/// The parts of a fixture.
+pub struct Fixture {
     address: SocketAddr,
     broker: Option<Scope>,
     agent: Option<Scope>,
     metrics: Metrics,
     store: SharedStore,
-    heard: Arc<Heard>,
+    received: Arc<Received>,
     link: Link,
     own: Scope,
     _data: tempfile::TempDir,
 }
 
-impl Play {
+impl Fixture {
     /// Everything runs, and the agent is connected.
     pub async fn start(world: &World) -> Result<Self> {
         let (address, broker) = broker(([127, 0, 0, 1], 0).into()).await?;
         let data = tempfile::tempdir()?;
         let store = SqliteStore::open(SqliteOptions::new(data.path()), SystemClock::shared())?;
-        let (heard, own) = (Arc::new(Heard::default()), Scope::root("server"));
+        let (received, own) = (Arc::new(Received::default()), Scope::root("server"));
         let mut options = LinkOptions::new(address.to_string(), "maestro-1");
         options.username = Some("maestro".to_owned());
         let ports = LinkPorts {
@@ -67,21 +67,21 @@ impl Play {
             metrics: Metrics::new(),
         };
         let filters = vec![topics().from_agents(None)];
-        let link = Link::start(options, filters, heard.clone(), ports, &own);
+        let link = Link::start(options, filters, received.clone(), ports, &own);
         tokio::time::timeout(wait::DEADLINE, link.connected()).await.context("the server's link")?;
-        let mut play = Self {
+        let mut fixture = Self {
             address,
             broker: Some(broker),
             agent: None,
             metrics: Metrics::new(),
             store,
-            heard,
+            received,
             link,
             own,
             _data: data,
         };
-        play.start_agent(world).await?;
-        Ok(play)
+        fixture.start_agent(world).await?;
+        Ok(fixture)
     }
 
     pub async fn start_agent(&mut self, world: &World) -> Result<()> {
@@ -150,13 +150,13 @@ impl Play {
         event
     }
 
-    /// What the server sends for a bundle.
+    /// Publishes an event as the server.
     pub fn spec(id: &str, version: i32, manifests: &[Value]) -> Result<Event> {
         let bundle = ManifestBundle { manifests: Arc::new(manifests.to_vec()), ..ManifestBundle::default() };
         Self::bundle(id, version, &serde_json::to_value(bundle)?)
     }
 
-    /// A bundle with one configmap whose annotations are reported.
+    /// A bundle with one config map whose annotations are reported.
     pub fn reporting(id: &str, version: i32, manifest: Value) -> Result<Event> {
         let meta = &manifest["metadata"];
         let config = json!({
@@ -190,28 +190,28 @@ impl Play {
         Ok(self.link.publish(&topics().to_agent(CONSUMER), mqtt::write(event)).await?)
     }
 
-    /// Something that is no event.
+    /// Publishes something that is not an event.
     pub async fn send_bytes(&self, payload: &'static [u8]) -> Result<()> {
         let message = aro_mqtt::Message { payload: payload.into(), ..aro_mqtt::Message::default() };
         Ok(self.link.publish(&topics().to_agent(CONSUMER), message).await?)
     }
 
-    /// Everything the agent said since the last [`Play::forget`].
-    pub fn heard(&self) -> Vec<Event> {
-        self.heard.0.lock().clone()
+    /// The agent's events since the last [`Fixture::clear`].
+    pub fn received(&self) -> Vec<Event> {
+        self.received.0.lock().clone()
     }
 
-    pub fn forget(&mut self) {
-        self.heard.0.lock().clear();
+    pub fn clear(&mut self) {
+        self.received.0.lock().clear();
     }
 
     async fn until(&self, what: &str, wanted: impl Fn(&Event) -> bool) -> Result<Event> {
-        let found = wait::until(what, || async { Ok(self.heard().into_iter().rev().find(&wanted)) }).await;
-        found.with_context(|| format!("heard was {:#?}; {}", self.heard(), self.metrics()))
+        let found = wait::until(what, || async { Ok(self.received().into_iter().rev().find(&wanted)) }).await;
+        found.with_context(|| format!("received was {:#?}; {}", self.received(), self.metrics()))
     }
 
     /// Waits for an event of a type.
-    pub async fn hears(&self, kind: EventType) -> Result<Event> {
+    pub async fn wait_for(&self, kind: EventType) -> Result<Event> {
         self.until(&kind.to_string(), |event| event.kind == kind).await
     }
 
@@ -221,7 +221,7 @@ impl Play {
     }
 
     /// Waits until a version is reported applied and available.
-    pub async fn settles(&self, id: &str, version: i32) -> Result<Event> {
+    pub async fn wait_settled(&self, id: &str, version: i32) -> Result<Event> {
         self.hears_of(id, |event| event.resource_version == Some(version) && applied_and_available(event))
             .await
     }

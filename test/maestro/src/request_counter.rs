@@ -1,4 +1,4 @@
-//! A client that counts what goes through it, and refuses what it is told to.
+//! A client that counts its requests, and rejects some.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// What was asked for: method, path and query.
+/// The requests: method, path and query.
 #[derive(Debug, Clone, Default)]
-pub struct Spy(Arc<Mutex<Vec<(String, String)>>>);
+pub struct RequestCounter(Arc<Mutex<Vec<(String, String)>>>);
 
-impl Spy {
-    /// A client that counts. Requests that `refuse` holds for are answered with 403.
+impl RequestCounter {
+    /// A counting client. Requests for which `reject` returns true are answered with 403.
     pub fn on(client: &Client, refuse: fn(&str, &str) -> bool) -> (Self, Client) {
-        let spy = Self::default();
-        let (inside, client) = (spy.clone(), client.clone());
+        let request_counter = Self::default();
+        let (inside, client) = (request_counter.clone(), client.clone());
         let service = tower::service_fn(move |request: Request<Body>| {
             let (inside, client) = (inside.clone(), client.clone());
             async move {
@@ -27,21 +27,21 @@ impl Spy {
                     return Ok(refused());
                 }
                 inside.0.lock().push((method, path));
-                // The in-process server never fails to answer.
+                // The in-process server always answers.
                 Ok::<_, Infallible>(client.send(request).await.unwrap_or_else(|_| refused()))
             }
         });
-        (spy, Client::new(service, "default"))
+        (request_counter, Client::new(service, "default"))
     }
 
-    /// How many requests of this method had this in their path, lists and watches aside.
+    /// Requests with this method and this part in their path, without lists and watches.
     pub fn count(&self, method: &str, part: &str) -> usize {
         let all = self.0.lock();
         let asks = all.iter().filter(|(known, path)| known == method && path.contains(part));
         asks.filter(|(_, path)| !path.contains("watch=") && !path.contains("limit=")).count()
     }
 
-    /// Forgets what was counted.
+    /// Resets the counts.
     pub fn clear(&self) {
         self.0.lock().clear();
     }

@@ -1,19 +1,19 @@
-//! Those who say what is not theirs to say, or what nobody can understand.
+//! Events of unauthorized publishers, and malformed messages.
 
 use anyhow::{Result, bail, ensure};
 use aro_bundle::{Action, Event, EventType, mqtt};
 use aro_event_service::ClientError;
 use aro_fixtures::wait;
-use aro_maestro_e2e::chain::ear::topics;
+use aro_maestro_e2e::chain::broker_client::topics;
 use aro_maestro_e2e::chain::{
-    Broker, BrokerKind, Chain, Cluster, Dice, Ear, condition, config_map, metric, spec,
+    Broker, BrokerClient, BrokerKind, Chain, Cluster, SeededRandom, condition, config_map, metric, spec,
 };
 use serde_json::json;
 use tonic::Code;
 
 const NAMESPACE: &str = "default";
 
-/// A status that a server would store, if it came from the right agent.
+/// A status that a server would store from the right agent.
 fn forged(consumer: &str, id: &str) -> Result<Event> {
     let kind = EventType::status(Action::Update);
     let mut event = Event::new(uuid::Uuid::new_v4().to_string(), "forger", kind, consumer);
@@ -28,7 +28,7 @@ fn forged(consumer: &str, id: &str) -> Result<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_can_neither_read_nor_speak_for_another_consumer() -> Result<()> {
+async fn agent_can_neither_subscribe_nor_publish_for_another_consumer() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1", "c2"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c2").await?;
     let _agent = chain.agent("c2", &cluster).await?;
@@ -38,53 +38,53 @@ async fn an_agent_can_neither_read_nor_speak_for_another_consumer() -> Result<()
     let address = chain.broker.address().to_string();
     let Broker::Ours(broker, _) = &chain.broker else { bail!("our broker counts") };
 
-    // The broker: no topic of another's, neither to read nor to write.
+    // The broker: no topic of another consumer, neither to subscribe nor to publish.
     let refusals = async || metric(broker, "broker_refused_total", "").await;
     let at_first = refusals().await?;
     let filters = vec![topics().to_agent("c2")];
-    let spy = Ear::connecting(&chain.pki, "c1", &address, filters)?;
+    let request_counter = BrokerClient::connecting(&chain.pki, "c1", &address, filters)?;
     wait::until("the subscription to be refused", || async {
         Ok((refusals().await? > at_first).then_some(()))
     })
     .await?;
-    ensure!(!spy.link.is_connected());
-    let forger = Ear::of_consumer(&chain.pki, "c1", &address).await?;
+    ensure!(!request_counter.link.is_connected());
+    let forger = BrokerClient::of_consumer(&chain.pki, "c1", &address).await?;
     let before_publish = refusals().await?;
-    ensure!(forger.say("c2", &forged("c2", &id)?).await.is_err(), "another's topic");
+    ensure!(forger.publish_as_agent("c2", &forged("c2", &id)?).await.is_err(), "another's topic");
     ensure!(refusals().await? > before_publish);
 
-    // The server: nothing about another's bundle on one's own topic, under either name.
+    // The server: nothing about another consumer's bundle on the own topic, under either name.
     let server = &chain.servers[0];
-    let forger = Ear::of_consumer(&chain.pki, "c1", &address).await?;
-    forger.say("c1", &forged("c2", &id)?).await?;
+    let forger = BrokerClient::of_consumer(&chain.pki, "c1", &address).await?;
+    forger.publish_as_agent("c1", &forged("c2", &id)?).await?;
     wait::until("the false name to be counted", || async {
         let count = metric(server, "cloudevents_refused_total", "other_consumer").await?;
         Ok((count == 1).then_some(()))
     })
     .await?;
-    forger.say("c1", &forged("c1", &id)?).await?;
+    forger.publish_as_agent("c1", &forged("c1", &id)?).await?;
     wait::until("the false report to be counted", || async {
         Ok((metric(server, "maestro_statuses_total", "wrong_consumer").await? == 1).then_some(()))
     })
     .await?;
     ensure!(chain.bundle(&id).await?.expect(200)?.json() == before, "the row is untouched");
-    ensure!(spy.heard().is_empty());
+    ensure!(request_counter.received().is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_make_no_sense_are_counted_and_dropped_and_the_server_goes_on() -> Result<()> {
+async fn malformed_messages_are_counted_and_dropped() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c1").await?;
     let _agent = chain.agent("c1", &cluster).await?;
     let source = chain.source("src", 0)?;
     let id = source.create("c1", "work", &spec(vec![config_map(NAMESPACE, "one", "a")])).await?;
     chain.settled(&id, 1).await?;
-    let babbler = Ear::of_consumer(&chain.pki, "c1", &chain.broker.address().to_string()).await?;
-    let mut dice = Dice::new(1234);
+    let babbler = BrokerClient::of_consumer(&chain.pki, "c1", &chain.broker.address().to_string()).await?;
+    let mut random = SeededRandom::new(1234);
     let mut senseless = 0;
     for _ in 0..300 {
-        let (message, certain) = babble(&mut dice, &forged("c1", &id)?);
+        let (message, certain) = mutated_event(&mut random, &forged("c1", &id)?);
         senseless += u64::from(certain);
         babbler.link.publish(&topics().from_agent("c1"), message).await?;
     }
@@ -95,7 +95,7 @@ async fn messages_that_make_no_sense_are_counted_and_dropped_and_the_server_goes
         Ok((refused >= senseless).then_some(()))
     })
     .await?;
-    // What it might have broken works.
+    // The chain works afterwards.
     let other = source.create("c1", "other", &spec(vec![config_map(NAMESPACE, "two", "a")])).await?;
     chain.settled(&other, 1).await?;
     let bundle = chain.settled(&id, 1).await?;
@@ -103,17 +103,17 @@ async fn messages_that_make_no_sense_are_counted_and_dropped_and_the_server_goes
     chain.all_delivered().await
 }
 
-/// Something like an event, and whether it is certainly none.
-fn babble(dice: &mut Dice, event: &Event) -> (mqtt::Message, bool) {
+/// A mutated event, and whether it is certainly invalid.
+fn mutated_event(random: &mut SeededRandom, event: &Event) -> (mqtt::Message, bool) {
     let mut message = mqtt::write(event);
-    // Whatever it says must not be the truth: nobody would take this for a report of what is gone.
+    // It must not be a valid report: none of these is accepted as a finished deletion.
     message.payload = r#"{"conditions":null}"#.into();
     let set = |message: &mut mqtt::Message, name: &str, value: &str| {
         for property in message.user_properties.iter_mut().filter(|(known, _)| known == name) {
             value.clone_into(&mut property.1);
         }
     };
-    let certain = match dice.below(10) {
+    let certain = match random.below(10) {
         0 => {
             message.user_properties.clear();
             true
@@ -121,47 +121,47 @@ fn babble(dice: &mut Dice, event: &Event) -> (mqtt::Message, bool) {
         1 => {
             let required =
                 ["ce-type", "ce-resourceid", "ce-resourceversion", "ce-specversion", "ce-clustername"];
-            let gone = required[dice.below(required.len())];
+            let gone = required[random.below(required.len())];
             message.user_properties.retain(|(name, _)| name != gone);
             true
         }
         2 => {
-            set(&mut message, "ce-type", ["", "a.b", "x.y.z.status.dance", "\u{1f980}"][dice.below(4)]);
+            set(&mut message, "ce-type", ["", "a.b", "x.y.z.status.dance", "\u{1f980}"][random.below(4)]);
             true
         }
         3 => {
             set(
                 &mut message,
                 "ce-resourceversion",
-                ["", "many", "99999999999999999999", "1e999"][dice.below(4)],
+                ["", "many", "99999999999999999999", "1e999"][random.below(4)],
             );
             true
         }
         4 => {
             message.content_type = Some("application/cloudevents+json".to_owned());
-            message.payload = vec![b'{'; dice.below(2000)].into();
+            message.payload = vec![b'{'; random.below(2000)].into();
             true
         }
         5 => {
-            let bytes: Vec<u8> = (0..dice.below(4000)).map(|_| dice.throw() as u8).collect();
+            let bytes: Vec<u8> = (0..random.below(4000)).map(|_| random.throw() as u8).collect();
             message.payload = bytes.into();
             false
         }
         6 => {
-            message.payload = vec![b'['; 300 * 1024 + dice.below(100 * 1024)].into();
+            message.payload = vec![b'['; 300 * 1024 + random.below(100 * 1024)].into();
             false
         }
         7 => {
-            set(&mut message, "ce-sequenceid", ["", "-1", "soon", "99999999999999999999"][dice.below(4)]);
+            set(&mut message, "ce-sequenceid", ["", "-1", "soon", "99999999999999999999"][random.below(4)]);
             false
         }
         8 => {
-            set(&mut message, "ce-metadata", &"{".repeat(dice.below(60_000)));
-            set(&mut message, "ce-resourceid", &"x".repeat(dice.below(5_000)));
+            set(&mut message, "ce-metadata", &"{".repeat(random.below(60_000)));
+            set(&mut message, "ce-resourceid", &"x".repeat(random.below(5_000)));
             false
         }
         _ => {
-            let count = dice.below(200);
+            let count = random.below(200);
             message
                 .user_properties
                 .extend((0..count).map(|number| (format!("ce-x{number}"), "y".repeat(50))));
@@ -173,24 +173,24 @@ fn babble(dice: &mut Dice, event: &Event) -> (mqtt::Message, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_hears_of_its_own_bundles_only_and_speaks_for_nobody_else() -> Result<()> {
+async fn source_gets_only_its_own_statuses_and_acts_for_no_other() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1", "c2"]).await? else { return Ok(()) };
     let clusters = [Cluster::start("c1").await?, Cluster::start("c2").await?];
     let _agents = [chain.agent("c1", &clusters[0]).await?, chain.agent("c2", &clusters[1]).await?];
     let (first, second) = (chain.source("first", 0)?, chain.source("second", 0)?);
-    let mut heard = [first.subscribe().await?, second.subscribe().await?];
+    let mut received = [first.subscribe().await?, second.subscribe().await?];
     let mut own = [Vec::new(), Vec::new()];
     for consumer in ["c1", "c2"] {
         for (source, ids) in [&first, &second].into_iter().zip(&mut own) {
             let name = format!("{}-map", source.name);
-            // The same name of work from two sources: two bundles.
+            // The same name of a work from two sources: two bundles.
             let id =
                 source.create(consumer, "work", &spec(vec![config_map(NAMESPACE, &name, consumer)])).await?;
             chain.settled(&id, 1).await?;
             ids.push(id);
         }
     }
-    for (stream, ids) in heard.iter_mut().zip(&own) {
+    for (stream, ids) in received.iter_mut().zip(&own) {
         let mut left = ids.clone();
         while !left.is_empty() {
             let Some(event) = tokio::time::timeout(wait::DEADLINE, stream.next()).await?? else { continue };
@@ -199,13 +199,13 @@ async fn a_source_hears_of_its_own_bundles_only_and_speaks_for_nobody_else() -> 
             left.retain(|one| *one != id);
         }
     }
-    // Each cluster has what was meant for it.
+    // Each cluster has its own manifests.
     for (cluster, consumer) in clusters.iter().zip(["c1", "c2"]) {
         for name in ["first-map", "second-map"] {
             ensure!(cluster.config_map(NAMESPACE, name).await? == Some(json!({"value": consumer})));
         }
     }
-    // The first one's certificate, the second one's name.
+    // The first source's certificate, the second one's name.
     let wanted = spec(vec![config_map(NAMESPACE, "third-map", "x")]);
     let denied = |answer: Result<(), ClientError>| match answer {
         Err(ClientError::Refused(status)) if status.code() == Code::PermissionDenied => Ok(()),
@@ -226,13 +226,13 @@ async fn a_source_hears_of_its_own_bundles_only_and_speaks_for_nobody_else() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_comes_before_its_consumer_is_told_of_and_served_once_it_is_made() -> Result<()> {
+async fn agent_of_an_unknown_consumer_is_logged_and_served_once_it_is_created() -> Result<()> {
     let Some(chain) = Chain::start(BrokerKind::Ours, &["c1"]).await? else { return Ok(()) };
     let cluster = Cluster::start("c2").await?;
     let _early = chain.agent("c2", &cluster).await?;
     wait::until("the server to tell of it", || async {
         let told = chain.servers[0].log_text();
-        Ok(told.contains("asks as a consumer that is not there").then_some(()))
+        Ok(told.contains("resync request of an unknown consumer").then_some(()))
     })
     .await?;
     let source = chain.source("src", 0)?;

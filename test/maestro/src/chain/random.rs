@@ -1,10 +1,10 @@
-//! Chance that can be repeated: the same seed throws the same dice.
+//! Reproducible random numbers.
 
-/// Dice (splitmix64).
+/// A seeded generator (splitmix64).
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -23,7 +23,7 @@ impl Dice {
         (self.throw() % end.max(1) as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
