@@ -142,7 +142,7 @@ async fn works_of_the_cluster_itself(world: &World) -> Result<()> {
     assert!(maps.get_opt("m").await?.is_none());
     mce.stop().await?;
     works.delete("marker", &DeleteParams::default()).await?;
-    assert!(maps.get_opt("marker").await?.is_some(), "nobody acts on it");
+    assert!(maps.get_opt("marker").await?.is_some(), "it has no effect");
     let mce = Running::start(world, &local).await?;
     wait::until("the work is gone", || async { Ok(works.get_opt("marker").await?.is_none().then_some(())) })
         .await?;

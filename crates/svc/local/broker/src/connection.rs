@@ -215,7 +215,7 @@ async fn read(
             Ok(_) => return None,
             Err(_) => return Some(SILENT),
         }
-        // Somebody who sends without a pause must not keep others from their turn.
+        // A client that sends without a pause must not block other connections.
         tokio::task::consume_budget().await;
     }
 }

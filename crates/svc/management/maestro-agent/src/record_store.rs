@@ -43,7 +43,7 @@ impl RecordStore {
                 match document.body.to::<Record>() {
                     Ok(record) => records.push(record),
                     Err(error) => {
-                        tracing::warn!(id, %error, "stored record cannot be decoded; waiting for the server to send the bundle")
+                        tracing::warn!(id, %error, "stored record cannot be decoded; waiting for the server to send the bundle");
                     }
                 }
                 record_store.etags.insert(id, document.etag);

@@ -20,7 +20,7 @@ async fn many_works_are_applied_and_deleted(world: &World) -> Result<()> {
     }
     agent.wait_idle("w0").await?;
     let again = (0..WORKS).filter(|number| agent.told(&format!("w{number}")).len() != 1).count();
-    assert_eq!(again, 0, "each is told once");
+    assert_eq!(again, 0, "each is reported once");
     for number in 0..WORKS {
         agent.engine.delete(&format!("w{number}"));
     }

@@ -88,7 +88,7 @@ pub(super) async fn applied_but_unrecorded_objects_are_deleted_with_their_work(w
     let next = Agent::start(world, &hub);
     next.engine.delete("deleted");
     next.wait_deleted("deleted").await?;
-    assert!(maps.get_opt("deleted").await?.is_none(), "it was nobody else's");
+    assert!(maps.get_opt("deleted").await?.is_none(), "no other work owned it");
     next.put(work("changed", 2, vec![config_map(&namespace, "another", "1")]));
     next.wait_settled("changed", 2).await?;
     wait::until("the end of what is no longer named", || async {
@@ -123,7 +123,7 @@ pub(super) async fn complete_work_is_not_reconciled_again(world: &World) -> Resu
     );
     maps.patch("m", &PatchParams::default(), &Patch::Merge(json!({"data": {"a": "theirs"}}))).await?;
     agent.wait_idle("w").await?;
-    assert_eq!(maps.get("m").await?.data["data"]["a"], "theirs", "nobody writes what is complete");
+    assert_eq!(maps.get("m").await?.data["data"]["a"], "theirs", "a complete work is not written");
     agent.put(Work { configs, ..work("w", 2, vec![config_map(&namespace, "m", "2")]) });
     wait::until("a new generation", || async {
         Ok(maps.get_opt("m").await?.filter(|map| map.data["data"]["a"] == "2"))

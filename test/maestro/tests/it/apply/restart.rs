@@ -57,7 +57,7 @@ pub(super) async fn restart_writes_nothing_and_reports_nothing(world: &World) ->
     records.delete(&format!("{hub}-w"), &kube::api::DeleteParams::default()).await?;
     let fourth = Agent::start(world, &hub);
     fourth.engine.resume();
-    fourth.wait_deleted("w").await.context("nobody asks for it any more")?;
+    fourth.wait_deleted("w").await.context("it is an orphan")?;
     assert!(maps.get_opt("m").await?.is_none());
     fourth.stop().await
 }

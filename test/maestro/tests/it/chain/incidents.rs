@@ -84,7 +84,7 @@ async fn maestro_557_bundle_being_deleted_is_removed_only_on_its_agents_report()
     })
     .await?;
     ensure!(chain.bundle(&id).await?.expect(200)?.json()["deleted_at"] == deleting["deleted_at"]);
-    ensure!(cluster.config_map(NAMESPACE, "one").await?.is_some(), "nobody has taken it away yet");
+    ensure!(cluster.config_map(NAMESPACE, "one").await?.is_some(), "it is not deleted yet");
 
     agent.start_again().await?;
     chain.gone(&id).await?;
@@ -165,7 +165,7 @@ async fn maestro_543_server_survives_a_store_outage_and_loses_nothing() -> Resul
     let wish = spec(vec![config_map(NAMESPACE, "two", "b")]);
     let event = source.event(Action::Create, "c1", "other", 0, Some(&wish))?;
     let refused = source.client.clone().publish(&event).await;
-    ensure!(refused.is_err(), "nobody could have stored that");
+    ensure!(refused.is_err(), "the store is down");
     let back = async {
         rest.get("/livez").await?.expect(200)?;
         tokio::task::block_in_place(|| postgres.up())?;
@@ -242,7 +242,7 @@ async fn object_recreated_by_another_client_is_detected_and_reported() -> Result
     let mut other = config_map(NAMESPACE, "one", "something else");
     other["metadata"]["annotations"] = json!({"turn": "recreated"});
     // Independent of the order: in the end it is another object with the desired content, and its annotation is reported.
-    let force = PatchParams::apply("somebody").force();
+    let force = PatchParams::apply("other").force();
     maps.patch("one", &force, &Patch::Apply(other)).await?;
     let bundle = chain
         .until(&id, "the other object to be told", |bundle| {

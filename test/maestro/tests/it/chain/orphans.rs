@@ -41,7 +41,7 @@ async fn haunted(chain: &mut Chain, cluster: &Cluster) -> Result<()> {
 
 /// Waits until only the orphan is deleted.
 async fn wait_until_deleted(chain: &Chain, cluster: &Cluster, wanted: &str) -> Result<()> {
-    wait::until("the end of what nobody wants", || async {
+    wait::until("the deletion of the orphan", || async {
         Ok(cluster.config_map(NAMESPACE, "ghost").await?.is_none().then_some(()))
     })
     .await?;

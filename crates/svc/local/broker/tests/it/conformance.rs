@@ -102,7 +102,7 @@ async fn nobody_speaks_for_another_or_listens_to_it(
     assert_eq!(refused, Err(PublishError::Refused(0x87)));
     agent.link.publish(FROM_C1, message("own")).await?;
     assert_eq!(server.next().await?, (FROM_C1.to_owned(), message("own")), "the forged one did not pass");
-    // mosquitto accepts the subscription and delivers nothing; ours says so.
+    // mosquitto accepts the subscription and delivers nothing; ours rejects it.
     let mut spying = options(&broker, &certificates, "c2", "c2-client")?;
     spying.refused_pause = Duration::from_millis(20);
     let mut spy = Peer::start(spying, &[TO_C1], Kept::default());

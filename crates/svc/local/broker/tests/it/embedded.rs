@@ -100,7 +100,7 @@ async fn a_session_ends_with_the_certificate_it_was_made_with_and_the_client_com
     certificates.issue("c1", Usage::Client)?;
     // The link is up a moment before its owner hears of it.
     wait::until("the second connect", || async { Ok((agent.inbox.connects() == 2).then_some(())) }).await?;
-    assert_eq!(neighbour.inbox.connects(), 1, "nobody else noticed");
+    assert_eq!(neighbour.inbox.connects(), 1, "other clients are not affected");
     assert!(neighbour.link.is_connected());
     Ok(())
 }

@@ -68,7 +68,7 @@ impl Certificates {
     }
 }
 
-/// A broker that can be taken away and brought back, at the same address.
+/// A broker that can be stopped and restarted at its address.
 pub enum TestBroker {
     Embedded { address: SocketAddr, config: BrokerConfig, scope: Option<Scope>, metrics: Metrics },
     Mosquitto(Mosquitto),
@@ -93,7 +93,7 @@ impl TestBroker {
         Ok(broker)
     }
 
-    /// Nothing if there is no mosquitto here and nobody insists.
+    /// `None` if mosquitto is not installed and not required.
     pub async fn mosquitto(certificates: &Certificates) -> Result<Option<Self>> {
         let found = Mosquitto::start(&certificates.broker()?).await?;
         Ok(found.map(Self::Mosquitto))

@@ -153,7 +153,7 @@ where
 
 #[cfg(test)]
 impl Caller {
-    /// Somebody of this name, for ever.
+    /// A caller of this name, without expiry.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), until: Timestamp::MAX }
     }
@@ -172,6 +172,6 @@ mod tests {
         assert!(!grants.allow(None, "cs"));
         let granted = |name: &str, source: &str| grants.is_granted(Some(&Caller::named(name)), source);
         assert!(granted("cs", "clusters") && granted("admin", "cs") && !granted("cs", "cs"));
-        assert!(Grants::new(&[], false).allow(None, "cs"), "without certificates nobody has a name");
+        assert!(Grants::new(&[], false).allow(None, "cs"), "without certificates callers have no names");
     }
 }

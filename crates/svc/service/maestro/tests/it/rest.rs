@@ -18,9 +18,9 @@ use tower::ServiceExt as _;
 use crate::site::{Site, spec, status};
 
 #[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
+struct RecordingLedger(Mutex<Vec<String>>);
 
-impl Ledger for Lines {
+impl Ledger for RecordingLedger {
     fn entry(&self, bundle: &Bundle) -> Value {
         json!({ "id": bundle.id, "undelivered": bundle.is_undelivered() })
     }
@@ -34,7 +34,7 @@ struct Api {
     site: Site,
     router: Router,
     metrics: Metrics,
-    lines: Arc<Lines>,
+    lines: Arc<RecordingLedger>,
 }
 
 struct Reply {
@@ -51,12 +51,12 @@ impl Reply {
 
 impl Api {
     fn new() -> Self {
-        let (site, metrics, lines) = (Site::sqlite(), Metrics::new(), Arc::new(Lines::default()));
+        let (site, metrics, lines) = (Site::sqlite(), Metrics::new(), Arc::new(RecordingLedger::default()));
         let router = rest::router(site.rows.clone(), lines.clone(), &metrics);
         Self { site, router, metrics, lines }
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &str) -> Reply {
+    async fn request(&self, method: Method, path: &str, body: &str) -> Reply {
         let request = Request::builder().method(method).uri(path).header("x-operation-id", "op-1");
         let response =
             self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
@@ -70,12 +70,12 @@ impl Api {
     }
 
     async fn get(&self, path: &str) -> Reply {
-        self.ask(Method::GET, path, "").await
+        self.request(Method::GET, path, "").await
     }
 
-    /// An answer that is an error: its status, code and reason.
+    /// An error response: its status, code and reason.
     async fn fails(&self, method: Method, path: &str, body: &str) -> (u16, String, String) {
-        let reply = self.ask(method, path, body).await;
+        let reply = self.request(method, path, body).await;
         let error = reply.json();
         let number = error["code"].as_str().unwrap().trim_start_matches("maestro-");
         assert_eq!(error["id"], number);
@@ -102,7 +102,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_bundle_has_the_keys_that_strict_clients_know_and_no_other() {
+async fn bundle_has_only_the_keys_of_strict_clients() {
     let api = Api::new();
     api.site.consumer("c1").await;
     let event = spec(Action::Create, "b1", "c1", 0, "one").with_payload(&json!({
@@ -128,7 +128,7 @@ async fn a_bundle_has_the_keys_that_strict_clients_know_and_no_other() {
             "delete_option": {"propagationPolicy": "Orphan"},
         })
     );
-    // Over MQTT numbers are texts.
+    // Over MQTT numbers are strings.
     api.site.rows.record_status(&status("b1", "c1", 1, "2000808179721572352", "Applied")).await.unwrap();
     api.site.rows.delete("b1", None).await.unwrap();
     let bundle = api.get("/api/maestro/v1/resource-bundles/b1").await.json();
@@ -141,7 +141,7 @@ async fn a_bundle_has_the_keys_that_strict_clients_know_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_a_bundle_has_not_is_empty_and_not_absent() {
+async fn missing_parts_of_a_bundle_are_empty_and_not_absent() {
     let api = Api::new();
     api.site.consumer("c1").await;
     let event = spec(Action::Create, "b1", "c1", 0, "one");
@@ -175,7 +175,7 @@ async fn lists_are_paged_sorted_searched_and_projected() {
         (&list["kind"], &list["page"], &list["size"], &list["total"]),
         (&json!("ResourceBundleList"), &json!(1), &json!(25), &json!(25))
     );
-    assert_eq!(ids(&list)[0], "b24", "the oldest comes first");
+    assert_eq!(ids(&list)[0], "b24", "oldest first");
     let mut walked = Vec::new();
     for page in 1..=4 {
         let list = api.get(&format!("/api/maestro/v1/resource-bundles?page={page}&size=8")).await.json();
@@ -199,7 +199,7 @@ async fn lists_are_paged_sorted_searched_and_projected() {
 }
 
 #[tokio::test]
-async fn bad_parameters_are_refused_in_the_words_that_clients_know() {
+async fn invalid_parameters_are_rejected_with_the_original_messages() {
     let api = Api::new();
     for (query, code, reason) in [
         ("search=garbage", "maestro-21", "Failed to parse search query: garbage"),
@@ -217,12 +217,12 @@ async fn bad_parameters_are_refused_in_the_words_that_clients_know() {
 }
 
 #[tokio::test]
-async fn deleting_a_bundle_is_always_fine_and_told_once() {
+async fn bundle_deletion_is_idempotent_and_published_once() {
     let api = Api::new();
     api.site.consumer("c1").await;
     api.site.bundle("b1", "c1").await;
     for id in ["b1", "b1", "none"] {
-        let reply = api.ask(Method::DELETE, &format!("/api/maestro/v1/resource-bundles/{id}"), "").await;
+        let reply = api.request(Method::DELETE, &format!("/api/maestro/v1/resource-bundles/{id}"), "").await;
         assert_eq!((reply.status.as_u16(), reply.text.as_str()), (204, ""));
     }
     assert_eq!(*api.lines.0.lock().unwrap(), ["b1"]);
@@ -234,10 +234,10 @@ async fn deleting_a_bundle_is_always_fine_and_told_once() {
 }
 
 #[tokio::test]
-async fn consumers_are_made_labelled_and_removed() {
+async fn consumers_are_created_labelled_and_removed() {
     let api = Api::new();
     let path = "/api/maestro/v1/consumers";
-    let reply = api.ask(Method::POST, path, r#"{"name":"c1","labels":{"a":"b"}}"#).await;
+    let reply = api.request(Method::POST, path, r#"{"name":"c1","labels":{"a":"b"}}"#).await;
     assert_eq!(reply.status, 201);
     let made = reply.json();
     assert_eq!(keys(&made), ["created_at", "href", "id", "kind", "labels", "name", "updated_at"]);
@@ -251,11 +251,11 @@ async fn consumers_are_made_labelled_and_removed() {
     assert_eq!((status, code.as_str(), reason.as_str()), (400, "maestro-8", "id must be empty"));
     let (status, code, _) = api.fails(Method::POST, path, "{").await;
     assert_eq!((status, code.as_str()), (400, "maestro-17"));
-    let patched = api.ask(Method::PATCH, &one, r#"{"labels":{}}"#).await;
+    let patched = api.request(Method::PATCH, &one, r#"{"labels":{}}"#).await;
     assert_eq!(patched.status, 200);
     assert!(patched.json().get("labels").is_none());
     assert_eq!(
-        api.ask(Method::PATCH, &one, r#"{"labels":{"x":"y"},"name":"other"}"#).await.json()["name"],
+        api.request(Method::PATCH, &one, r#"{"labels":{"x":"y"},"name":"other"}"#).await.json()["name"],
         "c1"
     );
     let search = encoded("name = 'c1'");
@@ -267,17 +267,17 @@ async fn consumers_are_made_labelled_and_removed() {
     let (status, code, reason) = api.fails(Method::DELETE, &one, "").await;
     assert_eq!((status, code.as_str()), (403, "maestro-4"));
     assert!(reason.starts_with("Unable to delete Consumer: "));
-    let unnamed = api.ask(Method::POST, path, "{}").await.json();
+    let unnamed = api.request(Method::POST, path, "{}").await.json();
     assert_eq!(unnamed["name"], unnamed["id"]);
     let gone = format!("{path}/{}", unnamed["id"].as_str().unwrap());
-    assert_eq!(api.ask(Method::DELETE, &gone, "").await.status, 204);
+    assert_eq!(api.request(Method::DELETE, &gone, "").await.status, 204);
     assert_eq!(api.fails(Method::GET, &gone, "").await.0, 404);
     assert_eq!(api.fails(Method::GET, &format!("{path}/c1"), "").await.0, 404, "a name is no id");
 }
 
-/// The original answers 500: a mistake of the client must be told as one.
+/// The original answers 500; a client error is 4xx here.
 #[tokio::test]
-async fn an_invalid_consumer_name_is_the_clients_mistake() {
+async fn invalid_consumer_name_is_a_client_error() {
     let api = Api::new();
     let (status, code, reason) =
         api.fails(Method::POST, "/api/maestro/v1/consumers", r#"{"name":"Not_A_Label"}"#).await;
@@ -304,7 +304,7 @@ async fn the_api_describes_itself() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();
-            let reply = api.ask(method.clone(), &path.replace("{id}", "x"), "{}").await;
+            let reply = api.request(method.clone(), &path.replace("{id}", "x"), "{}").await;
             assert_ne!(reply.status, 405, "{method} {path} is described and not offered");
             assert!(!reply.text.contains("maestro-404"), "{method} {path} is described and not there");
         }
@@ -312,7 +312,7 @@ async fn the_api_describes_itself() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_told_as_clients_know_it() {
+async fn unknown_paths_and_methods_are_answered_like_the_original() {
     let api = Api::new();
     for path in ["/", "/nothing", "/api/maestro/v1/resources", "/api/maestro/v1/resource-bundles/a/b"] {
         let reply = api.get(path).await;
@@ -328,7 +328,7 @@ async fn unknown_paths_and_methods_are_told_as_clients_know_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_even_be_read_is_told_like_everything_else() {
+async fn unparsable_request_is_answered_with_the_error_body() {
     let api = Api::new();
     for path in ["/api/maestro/v1/consumers/%ff", "/api/aro/maestro/v1/deliveries?size=many"] {
         let (status, code, _) = api.fails(Method::GET, path, "").await;
@@ -337,7 +337,7 @@ async fn what_cannot_even_be_read_is_told_like_everything_else() {
 }
 
 #[tokio::test]
-async fn an_operation_is_called_what_the_client_calls_it() {
+async fn operation_id_of_the_client_is_adopted() {
     let api = Api::new();
     assert_eq!(api.get("/nothing").await.headers["x-operation-id"], "op-1");
     let request = Request::builder().uri("/api/maestro/v1/errors/x").body(Body::empty()).unwrap();
@@ -365,7 +365,7 @@ async fn requests_are_counted_by_template() {
 }
 
 #[tokio::test]
-async fn our_own_paths_tell_of_deliveries_and_give_up_on_a_cluster() {
+async fn additional_paths_list_deliveries_and_abandon_a_consumer() {
     let api = Api::new();
     let consumer = api.site.consumer("c1").await;
     for id in ["b1", "b2", "b3"] {
@@ -384,18 +384,18 @@ async fn our_own_paths_tell_of_deliveries_and_give_up_on_a_cluster() {
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries/none"), "").await.0, 404);
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?state=odd"), "").await.0, 400);
     assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?after=junk"), "").await.0, 400);
-    assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?consumer=nobody"), "").await.0, 404);
+    assert_eq!(api.fails(Method::GET, &format!("{own}/deliveries?consumer=unknown"), "").await.0, 404);
     api.site.rows.delete("b3", None).await.unwrap();
     let path = format!("{own}/consumers/{consumer}/abandon");
-    assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1", "removed": 1}));
+    assert_eq!(api.request(Method::POST, &path, "").await.json(), json!({"consumer": "c1", "removed": 1}));
     assert_eq!(api.fails(Method::POST, &format!("{own}/consumers/c1/abandon"), "").await.0, 404);
     let path = format!("{own}/consumers/{consumer}/trust");
-    assert_eq!(api.ask(Method::POST, &path, "").await.json(), json!({"consumer": "c1"}));
+    assert_eq!(api.request(Method::POST, &path, "").await.json(), json!({"consumer": "c1"}));
     assert_eq!(api.fails(Method::POST, &format!("{own}/consumers/c1/trust"), "").await.0, 404);
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_hides_no_other() {
+async fn undecodable_row_hides_no_other() {
     let api = Api::new();
     api.site.consumer("c1").await;
     for id in ["b1", "b3"] {
@@ -413,15 +413,15 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
     let list = api.get("/api/maestro/v1/resource-bundles").await.json();
     assert_eq!((ids(&list), &list["size"]), (vec!["b1".to_owned(), "b3".to_owned()], &json!(2)));
     let (rows, _) = api.site.rows.of_consumer("c1", Page::first(10)).await.unwrap();
-    assert_eq!(rows.len(), 2, "agents are sent the others");
+    assert_eq!(rows.len(), 2, "agents get the others");
     let fault = api.site.rows.record_status(&status("b2", "c1", 1, "1", "Applied")).await.unwrap_err();
-    assert_eq!(fault.code, Code::Unreadable, "nobody tries that for ever");
+    assert_eq!(fault.code, Code::Unreadable, "it is not retried");
     assert_eq!(api.get("/api/maestro/v1/resource-bundles/b2").await.status, 500);
 }
 
-/// maestro#543: a slow store must not get living processes killed.
+/// maestro#543: a slow store must not get live processes killed.
 #[tokio::test]
-async fn a_process_lives_without_its_store_and_is_not_ready() {
+async fn process_without_its_store_is_live_and_not_ready() {
     let site = Site::sqlite();
     let (store, faults) = aro_store::fault::FaultStore::wrap(site.rows.store().clone(), 1);
     let health = rest::health(store);

@@ -24,14 +24,14 @@ async fn due(site: &Site) -> Vec<String> {
 }
 
 on_both_stores! {
-    async fn a_bundle_is_created_once_and_only_for_a_consumer_that_is_there(site: Site) {
+    async fn bundle_is_created_once_and_only_for_an_existing_consumer(site: Site) {
         let event = spec(Action::Create, "b1", "c1", 0, "one");
         let fault = site.rows.create(&event).await.unwrap_err();
         assert_eq!(fault.to_string(), "maestro-8: there is no consumer `c1`");
         site.consumer("c1").await;
         let row = site.rows.create(&event).await.unwrap();
         assert_eq!((row.value.version, row.value.name.as_str(), row.value.source.as_str()), (1, "b1", "source"));
-        assert_eq!(row.value.spec_event().unwrap(), event, "what was said is kept as it was said");
+        assert_eq!(row.value.spec_event().unwrap(), event, "the event is stored as received");
         let again = site.rows.create(&event).await.unwrap();
         assert_eq!(again.etag, row.etag, "the same event again is a retry");
         let other = Event { id: "another".to_owned(), ..event };
@@ -42,7 +42,7 @@ on_both_stores! {
         assert_eq!(site.rows.create(&broken).await.unwrap_err().code, Code::Validation);
     }
 
-    async fn an_update_needs_the_latest_version_the_owner_and_the_same_consumer(site: Site) {
+    async fn update_requires_the_latest_version_the_owner_and_the_same_consumer(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         let changed = site.rows.update(&update("b1", 1, "two")).await.unwrap();
@@ -63,10 +63,10 @@ on_both_stores! {
         assert_eq!(fault.to_string(), "maestro-6: the resource is under deletion, id: b1");
     }
 
-    async fn an_update_that_wants_the_same_does_not_bump_the_version(site: Site) {
+    async fn update_without_a_change_keeps_the_version(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
-        // As a client patches: what it read, with the times and versions that the server filled in.
+        // As a client patches: with the times and versions that the server set.
         let metadata = r#"{"labels":{"app":"one"},"name":"work-b1","resourceVersion":"1","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}"#;
         let same = Event {
             id: "fresh".to_owned(), time: None, metadata: Some(metadata.to_owned()), log_tracing: None,
@@ -78,8 +78,8 @@ on_both_stores! {
         assert!(matches!(site.rows.update(&relabelled).await.unwrap(), Update::Changed(row) if row.value.version == 2));
     }
 
-    /// The store did as it was told and nobody heard of it.
-    async fn what_is_sent_again_after_a_lost_reply_is_done_once(site: Site) {
+    /// The write succeeded and its response was lost.
+    async fn retry_after_a_lost_response_is_applied_once(site: Site) {
         use aro_store::fault::{Call, Fault, FaultStore};
         site.consumer("c1").await;
         let (store, faults) = FaultStore::wrap(site.rows.store().clone(), 1);
@@ -93,22 +93,22 @@ on_both_stores! {
         assert_eq!(rows.update(&change).await.unwrap_err().code, Code::General);
         assert!(matches!(rows.update(&change).await.unwrap(), Update::Same(row) if row.value.version == 2));
         let reused = Event { id: change.id.clone(), ..update("b1", 1, "three") };
-        assert_eq!(rows.update(&reused).await.unwrap_err().code, Code::Conflict, "a name used twice is no retry");
+        assert_eq!(rows.update(&reused).await.unwrap_err().code, Code::Conflict, "a reused event id is no retry");
         let applied = status("b1", "c1", 2, "10", "Applied");
         faults.script(Call::Write, [Fault::LostReply]);
         assert_eq!(rows.record_status(&applied).await.unwrap_err().code, Code::General);
         assert_eq!(rows.record_status(&applied).await.unwrap(), Outcome::Duplicate);
         faults.script(Call::Write, [Fault::Conflict, Fault::Conflict]);
-        assert!(matches!(rows.delete("b1", None).await.unwrap(), Deletion::Marked(_)), "conflicts are tried again");
+        assert!(matches!(rows.delete("b1", None).await.unwrap(), Deletion::Marked(_)), "conflicts are retried");
     }
 
-    async fn a_deletion_can_be_asked_for_again_and_again(site: Site) {
+    async fn deletion_is_idempotent(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         assert_eq!(site.rows.delete("b1", Some("other")).await.unwrap_err().code, Code::Forbidden);
         let first = site.rows.delete("b1", Some("source")).await.unwrap();
         let Deletion::Marked(first) = first else { panic!("{first:?}") };
-        assert_eq!(first.value.version, 1, "what is wanted did not change");
+        assert_eq!(first.value.version, 1, "the spec did not change");
         for source in [None, Some("source")] {
             let again = site.rows.delete("b1", source).await.unwrap();
             assert!(matches!(&again, Deletion::Already(row) if row.revision == first.revision), "{again:?}");
@@ -116,48 +116,48 @@ on_both_stores! {
         assert!(matches!(site.rows.delete("none", None).await.unwrap(), Deletion::Absent));
     }
 
-    async fn a_status_counts_only_if_it_is_of_this_row_and_new(site: Site) {
+    async fn status_is_stored_only_for_its_row_and_if_newer(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
-        let say = |event: Event| { let rows = site.rows.clone(); async move { rows.record_status(&event).await.unwrap() } };
+        let report = |event: Event| { let rows = site.rows.clone(); async move { rows.record_status(&event).await.unwrap() } };
         let applied = |sequence: &str| status("b1", "c1", 1, sequence, "Applied");
-        assert_eq!(say(status("none", "c1", 1, "10", "Applied")).await, Outcome::Unknown);
-        assert_eq!(say(status("b1", "c2", 1, "10", "Applied")).await, Outcome::WrongConsumer);
-        assert_eq!(say(Event { original_source: Some("x".to_owned()), ..applied("10") }).await, Outcome::WrongSource);
-        assert_eq!(say(status("b1", "c1", 0, "10", "Applied")).await, Outcome::Stale);
-        assert_eq!(say(applied("x")).await, Outcome::Stale);
-        assert_eq!(say(applied("10")).await, Outcome::Stored);
-        assert_eq!(say(applied("10")).await, Outcome::Duplicate);
-        assert_eq!(say(applied("9")).await, Outcome::Stale);
-        assert_eq!(say(applied("11")).await, Outcome::Stored);
+        assert_eq!(report(status("none", "c1", 1, "10", "Applied")).await, Outcome::Unknown);
+        assert_eq!(report(status("b1", "c2", 1, "10", "Applied")).await, Outcome::WrongConsumer);
+        assert_eq!(report(Event { original_source: Some("x".to_owned()), ..applied("10") }).await, Outcome::WrongSource);
+        assert_eq!(report(status("b1", "c1", 0, "10", "Applied")).await, Outcome::Stale);
+        assert_eq!(report(applied("x")).await, Outcome::Stale);
+        assert_eq!(report(applied("10")).await, Outcome::Stored);
+        assert_eq!(report(applied("10")).await, Outcome::Duplicate);
+        assert_eq!(report(applied("9")).await, Outcome::Stale);
+        assert_eq!(report(applied("11")).await, Outcome::Stored);
         let row = site.rows.bundle("b1").await.unwrap().value;
         let kept = row.status_event().unwrap().unwrap();
         assert_eq!(kept.sequence_id.as_deref(), Some("11"));
         assert_eq!(kept.metadata_object().unwrap()["name"], "work-b1", "the source's metadata, not the agent's");
         assert_eq!((row.version, row.delivery.observed_version), (1, 1));
         assert!(row.delivery.applied.is_some() && row.delivery.next_attempt.is_none() && !row.is_undelivered());
-        // Agents of ours tell when things happened, and of what content.
+        // Our agent reports times and the digest of the spec.
         let now = site.clock.now();
         let mut timed = applied("12");
         let times = Delivery { hash: row.delivery.hash, received: now, applied: Some(now), observed: Some(now) };
         times.attach(&mut timed);
-        assert_eq!(say(timed).await, Outcome::Stored);
+        assert_eq!(report(timed).await, Outcome::Stored);
         assert_eq!(site.rows.bundle("b1").await.unwrap().value.delivery.received, Some(now.into()));
         let mut other = applied("13");
         Delivery { hash: "of something else".to_owned(), ..times }.attach(&mut other);
-        assert_eq!(say(other).await, Outcome::Stale, "the same version of a former bundle");
+        assert_eq!(report(other).await, Outcome::Stale, "the same version of a former bundle");
         let broken = Event { data: "nonsense".into(), ..applied("14") };
         assert_eq!(site.rows.record_status(&broken).await.unwrap_err().code, Code::Validation);
     }
 
-    async fn the_end_leaves_a_farewell_and_the_id_can_be_used_again_at_once(site: Site) {
+    async fn removal_leaves_a_tombstone_and_the_id_can_be_reused_at_once(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         site.rows.update(&update("b1", 1, "two")).await.unwrap();
         site.rows.record_status(&status("b1", "c1", 2, "10", "Applied")).await.unwrap();
         let before = site.rows.store().latest_cursor(CONTAINER).await.unwrap();
         site.rows.delete("b1", None).await.unwrap();
-        // Whatever version the agent had, and whatever its clock says now.
+        // Independent of the agent's version and clock.
         let gone = status("b1", "c1", 1, "8", "Deleted");
         assert_eq!(site.rows.record_status(&gone).await.unwrap(), Outcome::Removed);
         assert!(site.rows.find_bundle("b1").await.unwrap().is_none());
@@ -168,7 +168,7 @@ on_both_stores! {
         for life in 0..2 {
             let row = site.bundle("b1", "c1").await;
             assert_eq!(row.value.version, 1);
-            // The former life is still being told of.
+            // Late statuses of the former bundle.
             for late in [gone.clone(), status("b1", "c1", 1, "7", "Applied")] {
                 assert_eq!(site.rows.record_status(&late).await.unwrap(), Outcome::Stale, "{life}");
             }
@@ -176,14 +176,14 @@ on_both_stores! {
             let news = status("b1", "c1", 1, &sequence, "Applied");
             assert_eq!(site.rows.record_status(&news).await.unwrap(), Outcome::Stored);
             site.rows.delete("b1", None).await.unwrap();
-            assert_eq!(site.rows.record_status(&gone).await.unwrap(), Outcome::Stale, "the old news of the end");
+            assert_eq!(site.rows.record_status(&gone).await.unwrap(), Outcome::Stale, "the deletion of the former bundle");
             let sequence = (30 + 20 * life).to_string();
             let end = status("b1", "c1", 1, &sequence, "Deleted");
             assert_eq!(site.rows.record_status(&end).await.unwrap(), Outcome::Removed);
         }
     }
 
-    async fn an_agent_with_an_impossible_clock_leaves_a_row_that_can_be_read(site: Site) {
+    async fn status_with_an_impossible_time_leaves_a_decodable_row(site: Site) {
         site.consumer("c1").await;
         let row = site.bundle("b1", "c1").await;
         let mut odd = status("b1", "c1", 1, "1", "Applied");
@@ -200,7 +200,7 @@ on_both_stores! {
         assert_eq!(site.rows.abandon("c1").await.unwrap(), 1);
     }
 
-    async fn a_status_that_names_a_member_twice_is_refused(site: Site) {
+    async fn status_with_a_duplicate_member_is_rejected(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         let twice = r#"{"conditions":[],"resourceStatus":[],"resourceStatus":[]}"#;
@@ -209,36 +209,36 @@ on_both_stores! {
         assert!(site.rows.bundle("b1").await.unwrap().value.status.is_none());
     }
 
-    async fn versions_go_on_above_what_an_agent_has(site: Site) {
+    async fn version_is_raised_above_the_agents(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
-        assert!(site.rows.raise_version("b1", 0).await.unwrap().is_none(), "there is no need to");
+        assert!(site.rows.raise_version("b1", 0).await.unwrap().is_none(), "it is above already");
         let raised = site.rows.raise_version("b1", 5).await.unwrap().unwrap();
         assert_eq!((raised.version, raised.delivery.version, raised.is_undelivered()), (6, 6, true));
         assert!(site.rows.raise_version("b1", i64::from(i32::MAX)).await.unwrap().is_none(), "there is no room");
         assert!(site.rows.raise_version("none", 5).await.unwrap().is_none());
         site.rows.delete("b1", None).await.unwrap();
-        assert!(site.rows.raise_version("b1", 9).await.unwrap().is_none(), "it is to go, whatever its version is");
+        assert!(site.rows.raise_version("b1", 9).await.unwrap().is_none(), "it is being deleted");
     }
 
-    async fn an_agent_that_has_a_newer_version_than_the_store_is_told_again_under_one_above(site: Site) {
+    async fn agent_with_a_newer_version_gets_the_bundle_with_one_above(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         let ahead = status("b1", "c1", 7, "10", "Applied");
-        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "nobody has asked");
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "no resync was requested");
         let ahead = Event { kind: EventType::status(Action::ResyncResponse), ..ahead };
         assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Republish);
         let row = site.rows.bundle("b1").await.unwrap().value;
         assert_eq!((row.version, row.is_undelivered(), row.status.is_none()), (8, true, true));
-        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "said once more, it is old");
+        assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "a duplicate is stale");
         let next = status("b1", "c1", 8, "11", "Applied");
         assert_eq!(site.rows.record_status(&next).await.unwrap(), Outcome::Stored);
         site.rows.delete("b1", None).await.unwrap();
         let late = status("b1", "c1", 9, "12", "Applied");
-        assert_eq!(site.rows.record_status(&late).await.unwrap(), Outcome::Stale, "it is to go");
+        assert_eq!(site.rows.record_status(&late).await.unwrap(), Outcome::Stale, "it is being deleted");
     }
 
-    async fn an_attempt_that_a_wrong_clock_put_off_for_an_hour_is_due(site: Site) {
+    async fn attempt_postponed_by_a_wrong_clock_is_due(site: Site) {
         site.consumer("c1").await;
         site.pass(3600);
         let row = site.bundle("b1", "c1").await;
@@ -247,7 +247,7 @@ on_both_stores! {
         assert!(!row.value.delivery.is_due(site.clock.now()));
     }
 
-    async fn an_agent_that_removed_what_is_wanted_is_told_again(site: Site) {
+    async fn bundle_deleted_by_its_agent_is_published_again(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         site.rows.record_status(&status("b1", "c1", 1, "10", "Applied")).await.unwrap();
@@ -261,12 +261,12 @@ on_both_stores! {
         assert_eq!(again, Outcome::Stale);
     }
 
-    async fn what_is_not_confirmed_is_due_again_with_growing_pauses_and_one_replica_gets_it(site: Site) {
+    async fn unconfirmed_bundle_is_due_with_growing_pauses_and_claimed_by_one_replica(site: Site) {
         site.consumer("c1").await;
         for id in ["b1", "b2", "b3"] {
             site.bundle(id, "c1").await;
         }
-        assert_eq!(due(&site).await, Vec::<String>::new(), "whoever stored it publishes it first");
+        assert_eq!(due(&site).await, Vec::<String>::new(), "the replica that stored it publishes it first");
         site.rows.record_status(&status("b2", "c1", 1, "10", "Applied")).await.unwrap();
         site.pass(1);
         assert_eq!(due(&site).await, ["b1", "b3"]);
@@ -287,7 +287,7 @@ on_both_stores! {
         let delivery = site.rows.bundle("b1").await.unwrap().value.delivery;
         assert_eq!((delivery.attempts, delivery.published), (0, None), "a change starts over");
         assert!(!site.rows.mark_published("b1", 1, site.clock.now()).await.unwrap(), "another version");
-        // A deletion is due until it is confirmed, whatever was confirmed before.
+        // A deletion is due until it is confirmed itself.
         site.rows.delete("b2", None).await.unwrap();
         site.pass(1);
         assert!(due(&site).await.contains(&"b2".to_owned()));
@@ -295,13 +295,13 @@ on_both_stores! {
         assert!(due(&site).await.contains(&"b2".to_owned()));
         let confirmed = site.rows.bundle("b3").await.unwrap();
         site.rows.record_status(&status("b3", "c1", 1, "10", "Applied")).await.unwrap();
-        assert!(site.rows.claim_attempt(&confirmed).await.unwrap().is_none(), "somebody was faster");
+        assert!(site.rows.claim_attempt(&confirmed).await.unwrap().is_none(), "another replica claimed it");
         let (waiting, _) = site.rows.undelivered_bundles(Some("c1"), Page::first(9)).await.unwrap();
         assert_eq!(waiting.iter().map(|row| row.value.id.as_str()).collect::<Vec<_>>(), ["b1", "b2"]);
         assert!(site.rows.undelivered_bundles(Some("c"), Page::first(9)).await.unwrap().0.is_empty());
     }
 
-    async fn a_status_and_an_update_at_the_same_time_are_both_kept(site: Site) {
+    async fn concurrent_status_and_update_are_both_stored(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
         let tasks = (0..8).map(|turn| {
@@ -320,7 +320,7 @@ on_both_stores! {
         assert_eq!(site.rows.bundle("b1").await.unwrap().value.version, 5, "four changes, none lost");
     }
 
-    async fn a_consumer_with_bundles_stays_and_one_without_goes(site: Site) {
+    async fn consumer_is_removed_only_without_bundles(site: Site) {
         let id = site.consumer("c1").await;
         let taken = site.rows.create_consumer(Some("c1"), BTreeMap::new()).await.unwrap_err();
         assert_eq!(taken.to_string(), "maestro-6: This Consumer already exists");
@@ -336,11 +336,11 @@ on_both_stores! {
         assert_eq!(site.rows.consumer_by_id(&unnamed.id).await.unwrap_err().code, Code::NotFound);
         assert!(site.rows.consumer_by_name("c1").await.unwrap().is_some());
         let prefix = &id[..8];
-        assert_eq!(site.rows.consumer_by_id(prefix).await.unwrap_err().code, Code::NotFound, "a beginning is no id");
+        assert_eq!(site.rows.consumer_by_id(prefix).await.unwrap_err().code, Code::NotFound, "a prefix is no id");
     }
 
-    /// Creating for a consumer while it is removed: either the bundle is there and the consumer too, or neither.
-    async fn no_bundle_is_left_behind_by_a_consumer_that_goes(site: Site) {
+    /// A create during the removal of its consumer: both exist afterwards, or neither.
+    async fn removed_consumer_leaves_no_bundle(site: Site) {
         for round in 0..20 {
             let name = format!("c{round}");
             let id = site.consumer(&name).await;
@@ -355,8 +355,8 @@ on_both_stores! {
         }
     }
 
-    /// Somebody began to remove it and died.
-    async fn a_mark_that_was_left_behind_ends(site: Site) {
+    /// A removal began, and its replica ended.
+    async fn stale_removal_mark_expires(site: Site) {
         use aro_store::{Batch, DocId, DocKey, NewDocument, Op, PartitionKey, Raw};
         site.consumer("c1").await;
         let key = DocKey { container: CONTAINER, partition: PartitionKey::new("consumers"), id: DocId::new("c1") };
@@ -376,26 +376,26 @@ on_both_stores! {
         assert!(site.rows.consumer_by_name("c1").await.unwrap().unwrap().value.leaving_since.is_none());
     }
 
-    async fn a_store_that_knows_less_than_an_agent_from_the_beginning_is_not_believed(site: Site) {
+    async fn orphan_deletion_is_blocked_if_the_agent_reports_before_the_first_bundle(site: Site) {
         let may_delete = async |consumer: &str| site.rows.may_delete_orphans(consumer).await.unwrap();
-        assert!(!may_delete("c1").await, "nobody knows it");
+        assert!(!may_delete("c1").await, "there is no such consumer");
         for consumer in ["c1", "c2", "c3"] {
             site.consumer(consumer).await;
         }
         site.bundle("b1", "c1").await;
-        assert!(may_delete("c1").await, "the agent came later");
-        assert!(!may_delete("c2").await, "the agent came first");
+        assert!(may_delete("c1").await, "the bundle was created first");
+        assert!(!may_delete("c2").await, "the agent reported first");
         site.bundle("b2", "c2").await;
-        assert!(!may_delete("c2").await, "a first wish does not say that the rest is wanted no more");
+        assert!(!may_delete("c2").await, "a first bundle does not allow it");
         site.rows.unblock_orphan_deletion("c2").await.unwrap();
-        assert!(may_delete("c2").await, "everything that the agent has was wanted again");
+        assert!(may_delete("c2").await, "the agent has no unknown work");
         assert!(!may_delete("c3").await);
         let id = site.rows.consumer_by_name("c3").await.unwrap().unwrap().value.id;
         site.rows.allow_orphan_deletion(&id).await.unwrap();
-        assert!(may_delete("c3").await, "somebody says so");
+        assert!(may_delete("c3").await, "an operator allows it");
     }
 
-    async fn an_abandoned_consumer_loses_what_is_to_go_and_keeps_what_is_wanted(site: Site) {
+    async fn abandoning_a_consumer_removes_only_bundles_being_deleted(site: Site) {
         site.consumer("c1").await;
         site.consumer("c2").await;
         for (id, consumer) in [("b1", "c1"), ("b2", "c1"), ("b3", "c2")] {
@@ -450,7 +450,7 @@ on_both_stores! {
     }
 }
 
-/// The farewell of a bundle, from the feed as every replica reads it.
+/// The tombstone of a bundle, from the feed as every replica reads it.
 async fn tombstone(site: &Site, after: aro_store::Cursor, id: &str) -> aro_maestro::rows::Tombstone {
     let mut signal = site.rows.store().subscribe(CONTAINER);
     let look = async {
@@ -467,5 +467,5 @@ async fn tombstone(site: &Site, after: aro_store::Cursor, id: &str) -> aro_maest
             signal.changed().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), look).await.expect("the feed tells of the end")
+    tokio::time::timeout(std::time::Duration::from_secs(20), look).await.expect("a tombstone in the feed")
 }

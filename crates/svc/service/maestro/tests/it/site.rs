@@ -1,4 +1,4 @@
-//! Rows on a store of either kind, with a clock that tests move, and events to feed them with.
+//! Rows on either store, with a manual clock, and sample events.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use aro_store_postgres::{PostgresOptions, PostgresStore};
 use aro_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
-/// Rows, and what keeps their store alive.
+/// Rows and the owner of their store.
 pub struct Site {
     pub rows: Rows,
     pub clock: Arc<ManualClock>,
@@ -47,13 +47,13 @@ impl Site {
         self.rows.create_consumer(Some(name), BTreeMap::new()).await.unwrap().value.id
     }
 
-    /// A bundle of version 1 on a consumer that is there.
+    /// A bundle of version 1 of an existing consumer.
     pub async fn bundle(&self, id: &str, consumer: &str) -> Row<Bundle> {
         self.rows.create(&spec(Action::Create, id, consumer, 0, "one")).await.unwrap()
     }
 }
 
-/// What a source says.
+/// A source's event.
 pub fn spec(action: Action, id: &str, consumer: &str, version: i32, content: &str) -> Event {
     let event =
         Event::new(format!("event-{id}-{version}-{content}"), "source", EventType::spec(action), consumer);
@@ -75,7 +75,7 @@ pub fn manifest(content: &str) -> Value {
     })
 }
 
-/// What an agent says.
+/// An agent's event.
 pub fn status(id: &str, consumer: &str, version: i32, sequence: &str, condition: &str) -> Event {
     let kind = EventType::status(Action::Update);
     let event =
