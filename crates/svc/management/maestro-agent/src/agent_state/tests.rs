@@ -338,7 +338,6 @@ impl Tasks {
                 let known = self.state.get(id).cloned().unwrap_or_else(|| sample(id, self.version));
                 self.state.upsert_stored_first(Record { deleting: true, ..known });
             }
-            Step::Upsert { .. } => {}
             Step::Deleted => drop(self.state.record_deleted(id)),
             Step::Status(text) => observe(&mut self.state, id, &text.to_string()),
             Step::Reject => self.state.reject(sample(id, self.version), String::new()),
@@ -356,7 +355,7 @@ impl Tasks {
             Step::Round { last: false } => drop(self.state.begin_round()),
             Step::Round { last: true } => self.state.begin_last_round(),
             Step::Take if self.writing.is_empty() => self.writing = self.state.take_due(2),
-            Step::Take => {}
+            Step::Upsert { .. } | Step::Take => {}
             Step::Finish { failed } => self.finish(*failed),
         }
     }
