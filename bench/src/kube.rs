@@ -316,7 +316,7 @@ async fn real(dir: &Path, options: &Options) -> Result<Vec<Row>> {
         .await
 }
 
-/// The same writes and reads spread over many clusters, and what those cost while nobody uses them.
+/// The same writes and reads spread over many clusters, and what idle ones cost.
 async fn many(options: &Options) -> Result<Vec<Row>> {
     let names: Vec<String> = (0..options.clusters).map(|number| format!("\"c{number:04}\"")).collect();
     let names = format!("[{}]", names.join(","));

@@ -120,7 +120,7 @@ async fn drive(load: Load, target: Target, next: Arc<AtomicU64>, ready: Arc<Barr
         // Made when it is due: it may carry the time.
         let request = (load.make)(number);
         stream.write_all(&request).await?;
-        // TLS may keep the last bytes to itself until it is told.
+        // TLS may buffer the last bytes until it is flushed.
         stream.flush().await?;
         let status = read_answer(&mut stream, &mut buffer).await?;
         ensure!(status == load.expect, "request {number}: {status}\n{}", String::from_utf8_lossy(&buffer));

@@ -24,7 +24,7 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 pub fn run(root: &Path, specs: Option<&Path>, go: Option<&Path>, check: bool) -> anyhow::Result<Vec<String>> {
     let specs = specs.map_or_else(|| root.join(SPECS), Path::to_owned);
     if check && !specs.is_dir() {
-        // The tables stand on their own; only whoever has the recordings can compare.
+        // The tables stand on their own; comparing them needs the recordings.
         let _ =
             writeln!(std::io::stderr(), "note: {} is absent, its tables are not compared", specs.display());
         return Ok(Vec::new());

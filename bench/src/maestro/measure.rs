@@ -136,7 +136,7 @@ impl Bench {
     async fn paced(&mut self, ear: &Ear, rate: usize) -> Result<()> {
         let count = rate * self.options.seconds;
         let events = self.creations(&format!("paced-{rate}"), &Workload::ConfigMaps, count)?;
-        // Enough under way that a slow answer delays nobody else.
+        // Enough under way that a slow answer delays no other request.
         let published = publish(&self.world.source, ear, events, 256, Some(rate as f64)).await?;
         self.record(&format!("3 config maps at {rate}/s: publish accepted"), &published.accepted)?;
         self.record(&format!("3 config maps at {rate}/s: publish to first status"), &published.told)
@@ -197,7 +197,7 @@ impl Bench {
         .await
     }
 
-    /// Somebody changes an object of every bundle; its source hears of it.
+    /// A client changes an object of every bundle; its source receives the status.
     async fn statuses(&mut self, ear: &Ear) -> Result<()> {
         let total = self.options.bundles * self.options.consumers;
         let clusters = Arc::new(self.world.clusters.clone());

@@ -206,7 +206,7 @@ async fn agent(pki: &Pki, broker: &Broker, kube: &Process, consumer: &str) -> Re
         ("maestro_agent.ca_file", text(&pki.bundle())),
         ("cluster.kubeconfig", text(&kube.data_dir().join("kube/kubeconfig.yaml"))),
         ("cluster.context", consumer.to_owned()),
-        // Agents stay where they are over restarts, for whoever reads their numbers.
+        // Agents keep their order over restarts, so that their figures stay comparable.
         ("admin.listen", format!("127.0.0.1:{}", free_port()?)),
         ("telemetry.log", "warn".to_owned()),
     ];

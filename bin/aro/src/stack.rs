@@ -17,7 +17,7 @@ pub struct Job {
     pub ephemeral: bool,
     pub what: Composition,
     pub endpoints_file: Option<PathBuf>,
-    /// Told once everything is ready.
+    /// Called once everything is ready.
     pub announce: fn(&RunningApp),
 }
 
@@ -52,7 +52,7 @@ async fn run_stack(config: AppConfig, job: &Job) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells the world that everything is ready, then waits for a signal or a failure.
+/// Reports readiness, then waits for a signal or a failure.
 async fn until_the_end(app: &RunningApp, job: &Job, signals: &mut Signals) -> anyhow::Result<()> {
     if let Some(path) = &job.endpoints_file {
         write_endpoints(path, app)?;
@@ -82,7 +82,7 @@ pub fn data_dir(config: &AppConfig, ephemeral: bool, environment: &Environment) 
         .context("there is no home directory to keep data in; give --data-dir or --ephemeral")
 }
 
-/// The second signal: whoever sends it does not want to wait.
+/// The second signal: exit without waiting.
 #[expect(clippy::disallowed_methods, reason = "this is bin/")]
 fn exit_at_once(signal: &str) -> ! {
     complain(&format!("{signal} again: exiting at once"));

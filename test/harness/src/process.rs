@@ -19,7 +19,7 @@ use crate::binary::{Build, aro_binary};
 pub enum StoreChoice {
     /// Embedded, in the child's data directory.
     Embedded,
-    /// A PostgreSQL server that somebody else runs.
+    /// A PostgreSQL server that the caller runs.
     Postgres { url: String },
 }
 

@@ -44,7 +44,7 @@ impl Stack {
         Self::of(Composition::Region { debug_ports: true }, sources, clock).await
     }
 
-    /// Embedded Kubernetes alone: API servers, and nobody who acts on what is written to them.
+    /// Embedded Kubernetes alone: API servers without controllers.
     pub async fn kube(settings: &[(&str, &str)]) -> Result<Self> {
         let mut sources = Sources::default().set("kube.workloads", "false").set("kube.nodes", "0");
         for key in LISTENERS {
@@ -86,7 +86,7 @@ impl Stack {
         Ok(self.app()?.store())
     }
 
-    /// A backend that completes what is under way when it is told to.
+    /// A backend that completes operations on request.
     pub fn backend(&self) -> Result<CompletingBackend> {
         Ok(CompletingBackend::new(self.store()?, self.clock.clone()))
     }

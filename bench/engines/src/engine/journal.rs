@@ -67,7 +67,7 @@ impl Owner {
         };
         let committed = |tickets: Vec<Ticket>, outcome: Outcome| {
             for ticket in tickets.into_iter().flatten() {
-                // Whoever does not wait any more does not need to know.
+                // A caller that has gone away needs no answer.
                 let _ = ticket.send(outcome == Outcome::Durable);
             }
         };

@@ -1,5 +1,5 @@
 //! Stacks in this process.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails by panicking")]
 
 use std::net::SocketAddr;
 use std::time::Duration;

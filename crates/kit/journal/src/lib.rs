@@ -130,7 +130,7 @@ impl<T: Send + 'static> Journal<T> {
 
     /// Puts a record (the parts one after another) at the end. The ticket comes back when it is durable.
     ///
-    /// Order of calls is order in the log: whoever needs an order holds a lock of their own around this.
+    /// Order of calls is order in the log: a caller that needs an order holds a lock of its own around this.
     pub fn append(&self, parts: &[&[u8]], ticket: T) -> Result<(), (Closed, T)> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         if u32::try_from(length).is_err() {

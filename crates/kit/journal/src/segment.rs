@@ -33,7 +33,7 @@ impl SegmentId {
     }
 }
 
-/// Records may hold secrets: nobody else reads them.
+/// Records may hold secrets: readable by the owner only.
 const PRIVATE: u32 = 0o600;
 
 /// Makes the directory, if it is not there, for its owner alone.

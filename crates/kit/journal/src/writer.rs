@@ -118,7 +118,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
 
     /// Goes on in the next segment.
     fn turn(&mut self, frame: usize) -> io::Result<()> {
-        let gone = || io::Error::other("nobody prepares segments any more");
+        let gone = || io::Error::other("the thread that prepares segments has ended");
         let (id, file) = self.prepared.recv().map_err(|_| gone())??;
         segment::adopt(&self.shared.dir, id, self.options.flush)?;
         self.shared.disk.lock().push(id);
@@ -143,7 +143,7 @@ fn keep_one_ready<T: Send + 'static>(
             let file =
                 segment::prepare(&dir, id, options.segment_bytes, options.flush).map(|file| (id, file));
             let failed = file.is_err();
-            // Nobody waits any more: the writer has ended.
+            // The writer has ended; no segment is needed.
             if ready.send(file).is_err() || failed {
                 return;
             }

@@ -23,7 +23,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// How often the wall clock is looked at by whoever waits for a moment: it may be set, or stand still while the machine
+/// How often a task that waits for a wall-clock time checks it: it may be set, or stand still while the machine
 /// sleeps, and the monotonic clock does neither.
 const LOOK: Duration = Duration::from_mins(1);
 

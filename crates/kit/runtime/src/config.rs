@@ -2,9 +2,9 @@
 //!
 //! Precedence, lowest first: defaults, profile (`dev` or `prod`), the TOML file, environment variables, flags.
 //! Every part of the process declares one [`Section`] (one TOML table) with the [`section!`](crate::section)
-//! macro; whoever composes registers them in a [`Schema`] and calls [`Schema::load`].
+//! macro; the composition registers them in a [`Schema`] and calls [`Schema::load`].
 //!
-//! What it is not: global. The result is passed to whoever needs it, as [`Checked`] sections.
+//! What it is not: global. The result is passed on as [`Checked`] sections.
 //!
 //! Invariants:
 //! * Unknown keys are errors, wherever they come from, with a suggestion when one is close.

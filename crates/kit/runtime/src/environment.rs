@@ -31,7 +31,7 @@ impl Environment {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Where data lives when nobody says otherwise: `$XDG_DATA_HOME/aro`, else `$HOME/.local/share/aro`.
+    /// The default directory for data: `$XDG_DATA_HOME/aro`, else `$HOME/.local/share/aro`.
     pub fn data_home(&self) -> Option<PathBuf> {
         let absolute = |name: &str| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         absolute("XDG_DATA_HOME")

@@ -4,7 +4,7 @@ use std::error::Error;
 
 /// What a role or a task reports when it cannot go on: one sentence, and the cause behind it.
 ///
-/// Roles differ too much for one enum of their failures, and nobody matches on them: the process prints the
+/// Roles differ too much for one enum of their failures, and no code matches on them: the process prints the
 /// chain and stops. Errors one can act on stay enums inside the role.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]

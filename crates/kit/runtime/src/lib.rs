@@ -5,7 +5,7 @@
 //! The flow of one process: the binary takes one [`Environment`] snapshot, merges a [`config::Schema`] into
 //! checked [`Section`]s, installs [`telemetry`], binds every [`Listener`], and builds each [`Role`] from its
 //! checked section and its ports. Every role runs in a [`Scope`] of its own; on a signal the root scope is closed
-//! phase by phase ([`Phase`]), and whoever is late is named.
+//! phase by phase ([`Phase`]), and tasks that are late are reported by name.
 //!
 //! Invariants:
 //! * Nothing here is process-global except what the operating system makes so (signals, the log subscriber), and

@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 /// Why an address could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Someone else has it.
-    #[error("port {} is in use; stop whoever listens on {addr}, or set `{key}` to another address (port 0 takes any free one)", addr.port())]
+    /// Another process has it.
+    #[error("port {} is in use; stop the process that listens on {addr}, or set `{key}` to another address (port 0 takes any free one)", addr.port())]
     InUse {
         /// The address asked for.
         addr: SocketAddr,
@@ -23,7 +23,7 @@ pub enum BindError {
         addr: SocketAddr,
         /// The configuration key that names it.
         key: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },

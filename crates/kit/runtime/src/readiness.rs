@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// The readiness of one role or of a whole stack: ready when every named component is.
 ///
-/// Components are declared before they are ready, so that "nobody said anything yet" is not mistaken for ready.
+/// Components are declared before they are ready, so that a component that has not reported yet is not mistaken for ready.
 /// Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Readiness(Arc<watch::Sender<BTreeMap<String, Option<String>>>>);
@@ -26,12 +26,12 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Nobody declared yet, therefore ready.
+    /// Without components, therefore ready.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(BTreeMap::new())))
     }
 
-    /// Declares a component; it is not ready until it says so.
+    /// Declares a component; it is not ready until it reports readiness.
     pub fn component(&self, name: impl Into<String>) -> Component {
         let name = name.into();
         self.0.send_modify(|all| {

@@ -5,7 +5,7 @@
 //! accepting before requests drain, and the store outlives everyone who writes to it. All phases share one grace
 //! period; who is late is named ([`Laggards`]) and aborted.
 //!
-//! What a task's end means is decided by its [`TaskKind`], not by whoever spawned it. A panic is an error.
+//! What a task's end means is decided by its [`TaskKind`], not by the code that spawned it. A panic is an error.
 //!
 //! Invariants:
 //! * After [`Scope::close`] returned, no task of the subtree runs, and none can be spawned.
@@ -84,7 +84,7 @@ impl Scope {
         self.nested(Phase::Roles, name, true, self.0.sink.clone())
     }
 
-    /// A scope for a role of which somebody keeps the logs: those of its tasks and of its children's.
+    /// A scope for a role whose log lines are captured: those of its tasks and of its children's.
     pub fn role_logging(&self, name: &str, sink: Arc<dyn LogSink>) -> Self {
         self.nested(Phase::Roles, name, true, Some(sink))
     }
@@ -129,7 +129,7 @@ impl Scope {
         &self.0.path
     }
 
-    /// Returns when this scope is told to stop, that is when its phase has come.
+    /// Returns when this scope is cancelled, that is when its phase is stopped.
     pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
         self.0.token.cancelled()
     }
@@ -167,7 +167,7 @@ impl Scope {
         let deadline = Instant::now() + grace;
         let mut laggards = Vec::new();
         for phase in Phase::ALL {
-            // Whoever came before may have used up the grace period; those who stop at once are not late.
+            // Earlier phases may have used up the grace period; a task that stops at once is not late.
             let deadline = deadline.max(Instant::now() + LAST_CHANCE);
             // Scopes may appear while we wait (a request opens one); look again until there is nothing new.
             loop {

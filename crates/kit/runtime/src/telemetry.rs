@@ -112,7 +112,7 @@ pub struct Telemetry {
     timeout: Duration,
 }
 
-/// How long the end of a process waits for whoever reads its logs.
+/// How long the end of a process waits for the reader of its logs.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Sets up logs and traces for this process. Needs a running tokio runtime when traces are exported.

@@ -9,7 +9,7 @@
 //! Invariants:
 //! * A slow or silent client costs one permit for a bounded time, never more.
 //! * Bodies and query strings are never logged.
-//! * With nobody listening to spans, tracing costs a level check and no allocation.
+//! * Without a subscriber for spans, tracing costs a level check and no allocation.
 #![warn(missing_docs)]
 
 pub mod admin;

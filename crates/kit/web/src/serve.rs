@@ -80,7 +80,7 @@ pub trait Handshake: Clone + Send + Sync + 'static {
         peer: SocketAddr,
     ) -> impl Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send;
 
-    /// Returns when a connection is to end though nobody wants it to: what let it in holds no longer. It is told to
+    /// Returns when a connection must end although neither side asks for it: its credential is no longer valid. It is asked to
     /// finish what it is doing, and cut after the listener's `drain`. By default that never happens.
     fn over(_service: &Self::Service) -> BoxFuture<'static, ()> {
         std::future::pending().boxed()

@@ -64,7 +64,7 @@ async fn live(stack: &Stack, version: ApiVersion) -> Result<Vec<Exchange>> {
     arm.post(&at(&format!("{cluster}/requestAdminCredential"), version), body).await?.expect(202)?;
     arm.post(&at(&format!("{cluster}/revokeCredentials"), version), None).await?.expect(202)?;
     backend.complete_all().await?;
-    arm.get(&at(&names.cluster("nobody"), version)).await?.expect(404)?;
+    arm.get(&at(&names.cluster("missing"), version)).await?.expect(404)?;
     arm.delete(&at(&auth, version)).await?.expect(202)?;
     arm.put(&at(&names.node_pool("judged", "np-2"), version), &node_pool_body(version)).await?.expect(201)?;
     backend.complete_all().await?;

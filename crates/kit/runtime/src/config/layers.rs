@@ -16,7 +16,7 @@ pub enum Profile {
     Prod,
 }
 
-/// A profile nobody knows.
+/// An unknown profile.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no profile `{0}`; use `dev` or `prod`")]
 pub struct UnknownProfile(String);

@@ -1,6 +1,6 @@
 //! Log lines leave through a thread of their own.
 //!
-//! Writing to stderr blocks when the reader is slow, and a request must never wait for whoever reads the logs. So
+//! Writing to stderr blocks when the reader is slow, and a request must never wait for the reader of the logs. So
 //! lines are queued, and written many at a time; when the queue is full they are dropped, and the log says how many.
 
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ impl LogWriter {
     /// Waits until everything queued so far is written, but not longer than `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let (done, written) = sync_channel(1);
-        // A full queue or a stuck reader: what cannot be written in time is lost, and nobody is left to tell.
+        // A full queue or a stuck reader: lines that cannot be written in time are lost without a report.
         if self.queue.try_send(Message::Flush(done)).is_ok() {
             let _ = written.recv_timeout(limit);
         }
@@ -88,7 +88,7 @@ fn drain(messages: &Receiver<Message>, lost: &AtomicU64, mut to: impl Write) {
             let _ =
                 writeln!(chunk, "{{\"level\":\"WARN\",\"message\":\"{missing} log lines were lost here\"}}");
         }
-        // Nobody is left to complain to when stderr is gone.
+        // Without stderr there is no place to report to.
         let _ = to.write_all(&chunk).and_then(|()| to.flush());
         chunk.clear();
         for done in flushed {
@@ -148,6 +148,6 @@ mod tests {
         let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         let kept = text.lines().filter(|line| *line == "x").count();
         assert!(kept < count);
-        assert!(text.contains("log lines were lost here"), "the loss is told");
+        assert!(text.contains("log lines were lost here"), "the loss is reported");
     }
 }

@@ -1,7 +1,7 @@
 //! Answers that switch protocols: what happens to the connection afterwards.
 //!
 //! An answer with status 101 carries an [`Upgrade`] in its extensions. Once the answer is written, the connection's own
-//! task runs it: so it has the connection's permit and scope, and whoever closes the listener waits for it, too.
+//! task runs it: so it has the connection's permit and scope, and closing the listener waits for it, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::client::{PATIENCE, connect, get, read_until, send, start};
 
-/// A route that says when it has begun and answers when it is told to.
+/// A route that reports its start and answers on a signal.
 fn held(begun: &Arc<Notify>, go: &Arc<Notify>) -> Router {
     let (begun, go) = (begun.clone(), go.clone());
     Router::new().route(

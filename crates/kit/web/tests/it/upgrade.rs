@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::client::{PATIENCE, connect, get, read_until, start};
 
-/// Sends everything back until it is told to stop, and says so; or, if `stubborn`, never stops.
+/// Echoes until it is cancelled, and reports that; or, if `stubborn`, never stops.
 fn echo(stubborn: bool) -> Router {
     let answer = move |request: Request| async move {
         let mut response: Response = Response::default();
