@@ -16,7 +16,7 @@ const BUILDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/maestro.sh"
 pub fn binaries() -> Result<Option<PathBuf>> {
     let output = Command::new(BUILDER).stderr(Stdio::inherit()).output().context("run maestro.sh")?;
     if output.status.code() == Some(3) {
-        eprintln!("SKIPPED: there is no Go toolchain; nothing was tried with the original Maestro");
+        aro_prerequisites::skip("no Go toolchain: nothing runs with the original Maestro");
         return Ok(None);
     }
     ensure!(output.status.success(), "maestro.sh failed: {}", output.status);

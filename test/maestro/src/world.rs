@@ -47,7 +47,7 @@ impl World {
     /// A real API server. `None`, with a log line, if there is none.
     pub async fn real() -> Result<Option<Self>> {
         let Some(binaries) = tokio::task::spawn_blocking(binaries).await?? else {
-            eprintln!("SKIPPED: no Go toolchain, nothing was tried on a real API server");
+            aro_prerequisites::skip("no Go toolchain: nothing runs on a real API server");
             return Ok(None);
         };
         let real = Real::start(&binaries).await?;

@@ -1,5 +1,4 @@
 //! Whole stacks, driven from outside.
-#![allow(clippy::print_stdout, reason = "a skipped tier says so")]
 
 mod clients;
 mod conditional;

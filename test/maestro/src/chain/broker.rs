@@ -43,7 +43,7 @@ impl Broker {
             BrokerKind::Mosquitto => {
                 let mosquitto = Mosquitto::start(&files).await?;
                 if mosquitto.is_none() {
-                    eprintln!("SKIPPED: mosquitto is not installed; `make deps` installs it");
+                    aro_prerequisites::skip("mosquitto is not installed; `make deps` installs it");
                 }
                 Ok(mosquitto.map(Self::Mosquitto))
             }

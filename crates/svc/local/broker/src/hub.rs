@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aro_runtime::Seldom;
+use aro_runtime::LogLimiter;
 use parking_lot::{Mutex, RwLock};
 
 use crate::acl::Acl;
@@ -50,7 +50,7 @@ pub struct Hub {
     /// By identity and client id: one identity cannot take over another's client id.
     clients: Mutex<HashMap<String, HashMap<String, Arc<Outbox>>>>,
     last_id: AtomicU64,
-    log_limiter: Seldom,
+    log_limiter: LogLimiter,
 }
 
 /// The outcome of a publish.
@@ -71,7 +71,7 @@ impl Hub {
             router: RwLock::default(),
             clients: Mutex::default(),
             last_id: AtomicU64::new(0),
-            log_limiter: Seldom::every(LOG_INTERVAL),
+            log_limiter: LogLimiter::every(LOG_INTERVAL),
         }
     }
 
@@ -174,7 +174,7 @@ impl Hub {
     /// Counts a rejection, and logs it unless another was just logged.
     pub fn reject(&self, identity: &str, operation: &'static str, topic: &str) {
         self.metrics.refused.inc();
-        if let Some(suppressed) = self.log_limiter.now() {
+        if let Some(suppressed) = self.log_limiter.permit() {
             let topic: String = topic.chars().take(MAX_TOPIC).collect();
             tracing::warn!(identity, operation, topic, suppressed, "rejected: identity not authorized");
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_runtime::{Fault, Listener, Phase, Scope, Seldom, TaskKind};
+use aro_runtime::{Fault, Listener, LogLimiter, Phase, Scope, TaskKind};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -17,7 +17,7 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, limit: usize, 
     let connections = scope.child(Phase::Requests, "broker");
     let permits = Arc::new(Semaphore::new(limit));
     let socket = listener.into_inner();
-    let (stop, complaints) = (accepting.clone(), Seldom::every(Duration::from_secs(1)));
+    let (stop, log_limiter) = (accepting.clone(), LogLimiter::every(Duration::from_secs(1)));
     accepting.spawn(TaskKind::Listener, "accept", async move {
         loop {
             let stream = tokio::select! {
@@ -27,7 +27,7 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, limit: usize, 
             };
             // Without a free slot a client is disconnected at once, and retries.
             let Ok(permit) = permits.clone().try_acquire_owned() else {
-                if let Some(suppressed) = complaints.now() {
+                if let Some(suppressed) = log_limiter.permit() {
                     tracing::warn!(limit, suppressed, "connection limit reached; client rejected");
                 }
                 continue;

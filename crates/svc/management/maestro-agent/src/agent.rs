@@ -9,7 +9,7 @@ use aro_base::SharedClock;
 use aro_bundle::{Action, Event, IdRange, SequenceId, StatusResync, Subresource, Topics};
 use aro_crds::work::v1::ManifestWorkStatus;
 use aro_mqtt::{Delivery, Inbox};
-use aro_runtime::{Component, Seldom};
+use aro_runtime::{Component, LogLimiter};
 use aro_work_engine::{Engine, Reports, Times};
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ pub struct Agent {
     /// A spec resync request has to be published.
     pub resync_requested: AtomicBool,
     /// Limits the resyncs that a server's status resync causes.
-    pub resync_limiter: Seldom,
+    pub resync_limiter: LogLimiter,
 }
 
 impl Agent {
@@ -78,7 +78,7 @@ impl Agent {
         drop(state);
         tracing::debug!(listed = request.status_hashes.len(), queued, missing, "status resync received");
         // The server lists works that this agent does not have: a spec resync makes it send them.
-        if missing > 0 && self.resync_limiter.now().is_some() {
+        if missing > 0 && self.resync_limiter.permit().is_some() {
             tracing::info!(missing, "server lists unknown works; requesting a spec resync");
             self.request_resync();
         }

@@ -11,7 +11,7 @@ use aro_control::ReconcileMetrics;
 use aro_mqtt::{Link, LinkPorts};
 use aro_net::Resolve;
 use aro_runtime::{
-    BuildError, Checked, Component, Fault, Metrics, Phase, Role, RunError, Scope, Seldom, TaskKind,
+    BuildError, Checked, Component, Fault, LogLimiter, Metrics, Phase, Role, RunError, Scope, TaskKind,
 };
 use aro_store::SharedStore;
 use aro_work_engine::{ApplyMetrics, Engine, EngineOptions};
@@ -81,7 +81,7 @@ impl Role for MaestroAgent {
             records_changed: Notify::new(),
             engine_waits: Notify::new(),
             resync_requested: AtomicBool::new(false),
-            resync_limiter: Seldom::every(RESYNC_INTERVAL),
+            resync_limiter: LogLimiter::every(RESYNC_INTERVAL),
         });
         let engine =
             Engine::start(self.client, options, agent.clone(), &scope.child(Phase::Reconcilers, "apply"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use aro_base::chain;
 use aro_bundle::{BundleStatus, Event, shortened};
-use aro_runtime::{Fault, Seldom};
+use aro_runtime::{Fault, LogLimiter};
 
 use crate::encoder::AgentEncoder;
 use crate::fault::Code;
@@ -27,7 +27,7 @@ pub struct OrphanDeleter {
     pub publisher: Arc<Publisher>,
     pub encoder: AgentEncoder,
     /// Limits the log lines that statuses cause.
-    pub log_limiter: Arc<Seldom>,
+    pub log_limiter: Arc<LogLimiter>,
 }
 
 impl OrphanDeleter {
@@ -41,13 +41,13 @@ impl OrphanDeleter {
         match self.rows.may_delete_orphans(consumer).await {
             Ok(true) => {}
             Ok(false) => {
-                if let Some(suppressed) = self.log_limiter.now() {
+                if let Some(suppressed) = self.log_limiter.permit() {
                     tracing::warn!(bundle = shortened(id), consumer, suppressed, "{BLOCKED}");
                 }
                 return;
             }
             Err(error) => {
-                if let Some(suppressed) = self.log_limiter.now() {
+                if let Some(suppressed) = self.log_limiter.permit() {
                     tracing::warn!(bundle = shortened(id), consumer, error = %chain(&error), suppressed, "orphaned work not deleted; its next report repeats it");
                 }
                 return;
@@ -55,7 +55,7 @@ impl OrphanDeleter {
         }
         let version = event.resource_version.unwrap_or_default();
         let result = self.publisher.publish(consumer, &self.encoder.deletion(id, version, consumer)).await;
-        if let Some(suppressed) = self.log_limiter.now() {
+        if let Some(suppressed) = self.log_limiter.permit() {
             tracing::warn!(bundle = shortened(id), consumer, ?result, suppressed, "{DELETING}");
         }
     }

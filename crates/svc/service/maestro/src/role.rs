@@ -8,7 +8,7 @@ use aro_control::{Pace, ReconcileMetrics, drive};
 use aro_event_service::serve as event_service;
 use aro_mqtt::{Credentials, Link, LinkOptions, LinkPorts};
 use aro_pki::IdentityPaths;
-use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope, Seldom};
+use aro_runtime::{BuildError, Checked, Component, LogLimiter, Phase, Role, RunError, Scope};
 use aro_web::{ServeOptions, serve, serve_after};
 use uuid::Uuid;
 
@@ -79,7 +79,7 @@ impl Role for MaestroServer {
         let times = Arc::new(PublishTimes::default());
         let encoder = AgentEncoder::new(&config.source_id, clock.clone());
         let publisher = Arc::new(Publisher::new(topics.clone(), metrics.clone()));
-        let log_limiter = Arc::new(Seldom::every(LOG_INTERVAL));
+        let log_limiter = Arc::new(LogLimiter::every(LOG_INTERVAL));
 
         let workers = scope.child(Phase::Reconcilers, "workers");
         let streams =

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aro_bundle::{Event, Topics};
 use aro_mqtt::{Ack, Delivery, Inbox};
-use aro_runtime::{Fault, Scope, Seldom, TaskKind};
+use aro_runtime::{Fault, LogLimiter, Scope, TaskKind};
 use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc};
 
@@ -36,7 +36,7 @@ pub struct StatusReceiver {
     lanes: Vec<mpsc::Sender<Received>>,
     resyncs: mpsc::Sender<Received>,
     /// An agent that publishes invalid messages without pause must not fill the log.
-    log_limiter: Arc<Seldom>,
+    log_limiter: Arc<LogLimiter>,
     connected: Arc<Notify>,
 }
 
@@ -46,7 +46,7 @@ impl StatusReceiver {
         topics: Topics,
         metrics: ServerMetrics,
         writer: Arc<StatusWriter>,
-        log_limiter: Arc<Seldom>,
+        log_limiter: Arc<LogLimiter>,
         scope: &Scope,
     ) -> (Arc<Self>, mpsc::Receiver<Received>) {
         let mut lanes = Vec::with_capacity(LANES);
@@ -91,7 +91,7 @@ impl Inbox for StatusReceiver {
             }
             Err(rejection) => {
                 self.metrics.refused(rejection.label());
-                if let Some(suppressed) = self.log_limiter.now() {
+                if let Some(suppressed) = self.log_limiter.permit() {
                     tracing::warn!(topic, reason = %rejection, suppressed, "agent message dropped");
                 }
                 ack.done();

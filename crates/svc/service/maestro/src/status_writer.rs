@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_bundle::{Event, shortened};
-use aro_runtime::Seldom;
+use aro_runtime::LogLimiter;
 
 use crate::fault::Code;
 use crate::metrics::ServerMetrics;
@@ -26,7 +26,7 @@ pub struct StatusWriter {
     pub orphans: Arc<OrphanDeleter>,
     pub clock: SharedClock,
     pub metrics: ServerMetrics,
-    pub log_limiter: Arc<Seldom>,
+    pub log_limiter: Arc<LogLimiter>,
 }
 
 impl StatusWriter {
@@ -48,14 +48,14 @@ impl StatusWriter {
                 Err(error) if !is_transient(&error) => {
                     let unreadable = error.code == Code::Unreadable;
                     self.metrics.refused(if unreadable { "unreadable_row" } else { "malformed" });
-                    if let Some(suppressed) = self.log_limiter.now() {
+                    if let Some(suppressed) = self.log_limiter.permit() {
                         let bundle = shortened(id);
                         tracing::warn!(bundle, reason = %chain(&error), suppressed, "status dropped");
                     }
                     return;
                 }
                 Err(error) => {
-                    if let Some(suppressed) = self.log_limiter.now() {
+                    if let Some(suppressed) = self.log_limiter.permit() {
                         tracing::warn!(bundle = shortened(id), error = %chain(&error), suppressed, "status not stored; retrying");
                     }
                     tokio::time::sleep(pause).await;
@@ -81,7 +81,7 @@ impl StatusWriter {
             }
             Outcome::Republish => self.queue.enqueue(id.into()),
             Outcome::WrongConsumer => {
-                if let Some(suppressed) = self.log_limiter.now() {
+                if let Some(suppressed) = self.log_limiter.permit() {
                     let consumer = event.cluster_name.as_str();
                     tracing::warn!(
                         bundle = shortened(id),

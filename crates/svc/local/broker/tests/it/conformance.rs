@@ -36,7 +36,7 @@ macro_rules! both {
                 match TestBroker::mosquitto(&certificates).await? {
                     Some(broker) => super::$name(broker, certificates).await,
                     None => {
-                        println!("SKIPPED: there is no mosquitto; `make deps` installs it");
+                        aro_prerequisites::skip("mosquitto is not installed; `make deps` installs it");
                         Ok(())
                     }
                 }
