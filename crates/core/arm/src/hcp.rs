@@ -16,10 +16,12 @@
 
 pub mod admission;
 pub mod cluster;
+pub mod credential;
 pub mod external_auth;
 pub mod members;
 pub mod node_pool;
 pub mod openshift_version;
+pub mod operation;
 pub mod resource;
 pub mod service_provider;
 pub mod version;

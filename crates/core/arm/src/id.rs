@@ -103,7 +103,7 @@ impl ResourceId {
         Ok(Some(self.push(word, value)))
     }
 
-    /// Writes `/word/value` and says where the value is.
+    /// Writes `/word/value` and returns where the value is.
     fn push(&mut self, word: &str, value: &str) -> Span {
         for part in ["/", word, "/", value] {
             self.text.push_str(part);
@@ -120,18 +120,27 @@ impl ResourceId {
 
     /// The id of a subscription.
     pub fn of_subscription(subscription: &str) -> Self {
-        let mut id = Self::empty(64);
-        id.subscription = Some(id.push("subscriptions", subscription));
+        Self::from_parts(Some(subscription), None, None, [])
+    }
+
+    /// An id made of its parts, which are taken as they are: names from a URL are judged by their own rules.
+    pub fn from_parts<'a>(
+        subscription: Option<&str>,
+        resource_group: Option<&str>,
+        namespace: Option<&str>,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let mut id = Self::empty(192);
+        id.subscription = subscription.map(|subscription| id.push("subscriptions", subscription));
+        id.resource_group = resource_group.map(|group| id.push("resourceGroups", group));
+        id.namespace = namespace.map(|namespace| id.push("providers", namespace));
         id.pairs = id.text.len();
-        id
+        id.push_pairs(pairs)
     }
 
     /// The id of a resource directly below a subscription, e.g. an operation status.
     pub fn in_subscription(subscription: &str, namespace: &str, pairs: &[(&str, &str)]) -> Self {
-        let mut id = Self::of_subscription(subscription);
-        id.namespace = Some(id.push("providers", namespace));
-        id.pairs = id.text.len();
-        id.push_pairs(pairs.iter().copied())
+        Self::from_parts(Some(subscription), None, Some(namespace), pairs.iter().copied())
     }
 
     /// The id of a resource in a resource group.
@@ -141,11 +150,7 @@ impl ResourceId {
         namespace: &str,
         pairs: &[(&str, &str)],
     ) -> Self {
-        let mut id = Self::of_subscription(subscription);
-        id.resource_group = Some(id.push("resourceGroups", resource_group));
-        id.namespace = Some(id.push("providers", namespace));
-        id.pairs = id.text.len();
-        id.push_pairs(pairs.iter().copied())
+        Self::from_parts(Some(subscription), Some(resource_group), Some(namespace), pairs.iter().copied())
     }
 
     /// The id of a resource below this one.

@@ -7,7 +7,6 @@
 //! What it is not: HTTP, storage or time. Everything is a pure function of its arguments; ids and timestamps are
 //! handed in.
 
-pub mod credential;
 pub mod error;
 pub mod field;
 pub mod hcp;

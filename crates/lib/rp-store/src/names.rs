@@ -2,7 +2,7 @@
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
-use aro_arm::operation::STATUSES;
+use aro_arm::hcp::operation::STATUSES;
 use aro_store::{Container, DocId, DocKey, PartitionKey};
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
-use aro_arm::operation::Request;
+use aro_arm::hcp::operation::Request;
 use serde::{Deserialize, Serialize};
 
 /// One owed effect; stored under the operation's name, so that it is found from either side.

@@ -1,7 +1,7 @@
 //! The one batch that a request commits.
 
 use aro_arm::ResourceId;
-use aro_arm::operation::Operation;
+use aro_arm::hcp::operation::Operation;
 use aro_base::ETag;
 use aro_store::{
     Batch, CollectionError, Names, NewDocument, Op, PartitionKey, SharedStore, StoreError, Written,

@@ -11,13 +11,13 @@ use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::ProvisioningState;
 use aro_arm::subscription::{State, Subscription};
+use aro_arm_server::Failure;
 use aro_base::chain;
 use aro_rp_store::{Cascade, ListOf, Write};
 use aro_runtime::{Phase, RunError, Scope, TaskKind};
 use aro_store::{Page, StoreError};
 use tokio::time::timeout;
 
-use crate::error::Failure;
 use crate::handlers::{cluster_by_cascade, mark_children};
 use crate::shared::Shared;
 

@@ -2,8 +2,7 @@
 
 use aro_arm::ResourceId;
 use aro_arm::operation::ProvisioningState as State;
-
-use crate::error::Failure;
+use aro_arm_server::Failure;
 
 /// How long a client waits while a revocation runs.
 const REVOCATION_RETRY: u32 = 10;

@@ -1,4 +1,4 @@
-//! One file per subject; this one only says which.
+//! One file per subject; this one selects it.
 
 mod credentials;
 mod delete;
@@ -14,20 +14,19 @@ mod versions;
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::external_auth::ExternalAuth;
 use aro_arm::hcp::node_pool::NodePool;
+use aro_arm_server::{Answer, Failure};
 use http::{Method, StatusCode};
 
-use crate::answer::Answer;
-use crate::error::Failure;
-use crate::route::Route;
+use crate::routes::Endpoint;
 use crate::shared::{Request, Shared};
 
 pub use delete::{cluster_by_cascade, mark_children};
 
-/// Probes, which are not ARM traffic.
-pub fn plain(shared: &Shared, parts: &http::request::Parts) -> Option<Answer> {
-    match (&parts.method, parts.uri.path()) {
+/// Answers probes.
+pub fn probe(shared: &Shared, method: &Method, path: &str) -> Option<Answer> {
+    match (method, path) {
         (&Method::GET, "/healthz") => {
-            shared.observer.health.set(1);
+            shared.metrics.health.set(1);
             Some(Answer::empty(StatusCode::OK))
         }
         (&Method::GET, "/location") => Some(Answer::text(StatusCode::OK, shared.location.clone())),
@@ -35,29 +34,29 @@ pub fn plain(shared: &Shared, parts: &http::request::Parts) -> Option<Answer> {
     }
 }
 
-/// Hands a request to its subject.
+/// Calls the handler of a request.
 pub async fn dispatch(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    match request.matched.route {
-        Route::Healthz => Ok(Answer::empty(StatusCode::OK)),
-        Route::Location => Ok(Answer::text(StatusCode::OK, shared.location.clone())),
-        Route::ProviderOperations => Ok(provider_operations::list()),
-        Route::Subscription => subscriptions::handle(shared, request).await,
-        Route::DeploymentPreflight => preflight::handle(shared, request).await,
-        Route::ClustersInSubscription | Route::ClustersInGroup => {
+    match request.matched.endpoint {
+        Endpoint::Healthz => Ok(Answer::empty(StatusCode::OK)),
+        Endpoint::Location => Ok(Answer::text(StatusCode::OK, shared.location.clone())),
+        Endpoint::ProviderOperations => Ok(provider_operations::list()),
+        Endpoint::Subscription => subscriptions::handle(shared, request).await,
+        Endpoint::DeploymentPreflight => preflight::handle(shared, request).await,
+        Endpoint::ClustersInSubscription | Endpoint::ClustersInGroup => {
             resources::list_clusters(shared, request).await
         }
-        Route::Cluster => resources::handle::<Cluster>(shared, request).await,
-        Route::NodePools => resources::list_children::<NodePool>(shared, request).await,
-        Route::NodePool => resources::handle::<NodePool>(shared, request).await,
-        Route::ExternalAuths => resources::list_children::<ExternalAuth>(shared, request).await,
-        Route::ExternalAuth => resources::handle::<ExternalAuth>(shared, request).await,
-        Route::RequestAdminCredential => credentials::request(shared, request).await,
-        Route::RevokeCredentials => credentials::revoke(shared, request).await,
-        Route::Versions => versions::list(shared, request).await,
-        Route::Version => versions::get(shared, request).await,
-        Route::RoleSets => role_sets::list(shared, request).await,
-        Route::RoleSet => role_sets::get(shared, request).await,
-        Route::OperationStatus => operation_views::status(shared, request).await,
-        Route::OperationResult => operation_views::result(shared, request).await,
+        Endpoint::Cluster => resources::handle::<Cluster>(shared, request).await,
+        Endpoint::NodePools => resources::list_children::<NodePool>(shared, request).await,
+        Endpoint::NodePool => resources::handle::<NodePool>(shared, request).await,
+        Endpoint::ExternalAuths => resources::list_children::<ExternalAuth>(shared, request).await,
+        Endpoint::ExternalAuth => resources::handle::<ExternalAuth>(shared, request).await,
+        Endpoint::RequestAdminCredential => credentials::request(shared, request).await,
+        Endpoint::RevokeCredentials => credentials::revoke(shared, request).await,
+        Endpoint::Versions => versions::list(shared, request).await,
+        Endpoint::Version => versions::get(shared, request).await,
+        Endpoint::RoleSets => role_sets::list(shared, request).await,
+        Endpoint::RoleSet => role_sets::get(shared, request).await,
+        Endpoint::OperationStatus => operation_views::status(shared, request).await,
+        Endpoint::OperationResult => operation_views::result(shared, request).await,
     }
 }

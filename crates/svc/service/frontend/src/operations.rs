@@ -1,39 +1,39 @@
-//! Making operations, and the headers by which a client follows them.
+//! Operations of this provider: making them, and the ids under which clients follow them.
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
-use aro_arm::hcp::version::ApiVersion;
-use aro_arm::operation::{Operation, ProvisioningState, RESULTS, Request as Kind, STATUSES};
+use aro_arm::hcp::operation::{Operation, RESULTS, Request as Kind, STATUSES};
+use aro_arm::operation::ProvisioningState;
+use aro_arm_server::operations::{self, Followed};
+use aro_arm_server::{Answer, Caller};
 use aro_base::Timestamp;
 use aro_rp_store::OutboxEntry;
 use uuid::Uuid;
 
-use crate::answer::Answer;
-use crate::caller::Caller;
 use crate::shared::{Request, Shared};
 
-/// Who an operation is for.
-pub enum Asker<'a> {
-    /// A client, who may follow it.
-    Client(&'a Request),
-    /// Nobody in particular: a deletion that follows from another.
+/// What an operation was begun for.
+pub enum Cause<'a> {
+    /// The request of a client, which may follow it.
+    Request(&'a Request),
+    /// The deletion of its parent.
     Cascade,
 }
 
 /// A new operation on a resource.
 pub fn begin(
     shared: &Shared,
-    asker: &Asker<'_>,
+    cause: &Cause<'_>,
     kind: Kind,
     resource: &ResourceId,
     now: Timestamp,
 ) -> Operation {
     let subscription = resource.subscription().unwrap_or_default();
-    // Ordered by time: operations that come together lie together in the store.
+    // Ordered by time: operations of the same moment are neighbours in the store.
     let name = Uuid::now_v7().to_string();
-    let (tenant_id, caller) = match asker {
-        Asker::Client(request) => (request.tenant_id().to_owned(), Some(&request.caller)),
-        Asker::Cascade => (String::new(), None),
+    let (tenant_id, caller) = match cause {
+        Cause::Request(request) => (request.tenant_id().to_owned(), Some(&request.caller)),
+        Cause::Cascade => (String::new(), None),
     };
     let of = |member: fn(&Caller) -> &Option<String>| caller.and_then(|caller| member(caller).clone());
     Operation {
@@ -60,7 +60,7 @@ pub fn begin(
     }
 }
 
-/// What Clusters Service is to be told because of an operation.
+/// The effect that an operation has on Clusters Service.
 pub fn owed(operation: &Operation) -> OutboxEntry {
     OutboxEntry {
         effect: operation.request,
@@ -83,33 +83,19 @@ pub fn result_id(operation: &Operation) -> ResourceId {
     )
 }
 
-/// Adds what a client needs to follow an accepted write. `Location` is not part of a PUT's answer.
+/// An operation as clients follow it; `result_id` is that of [`result_id`].
+pub fn followed<'a>(operation: &'a Operation, result_id: &'a ResourceId) -> Followed<'a> {
+    Followed {
+        status_id: &operation.operation_id,
+        result_id,
+        started: operation.start_time,
+        notifies: operation.notification_uri.is_some(),
+    }
+}
+
+/// Adds the headers by which a client follows an accepted write. `Location` is not part of a PUT's answer.
 pub fn follow(answer: Answer, request: &Request, operation: &Operation, with_location: bool) -> Answer {
-    let (url, version) = (request.caller.url(), request.version.as_str());
-    let answer = answer
-        .header("azure-asyncoperation", &url.to(&operation.operation_id, version))
-        .retry_after(Some(poll_after(operation, operation.start_time)));
-    let answer = match with_location {
-        true => answer.header("location", &url.to(&result_id(operation), version)),
-        false => answer,
-    };
-    match operation.notification_uri {
-        Some(_) => answer.header("azure-asyncnotification", "Enabled"),
-        None => answer,
-    }
-}
-
-/// The link to an operation's result.
-pub fn result_link(request: &Request, operation: &Operation, version: ApiVersion) -> String {
-    request.caller.url().to(&result_id(operation), version.as_str())
-}
-
-/// How long a client should wait before it looks again: briefly at first, since most things here take a moment;
-/// less often when it turns out to take long.
-pub fn poll_after(operation: &Operation, now: Timestamp) -> u32 {
-    match now.duration_since(operation.start_time).as_secs() {
-        ..30 => 1,
-        30..300 => 5,
-        _ => 15,
-    }
+    let result_id = result_id(operation);
+    let followed = followed(operation, &result_id);
+    operations::follow(answer, &request.caller, request.api_version, &followed, with_location)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aro_arm_server::{ArmServer, Options};
 use aro_rp_store::Documents;
 use aro_runtime::{BuildError, Checked, Component, Role, RunError, Scope};
 use aro_store::UnreadableDocuments;
@@ -11,10 +12,10 @@ use tokio::sync::Notify;
 
 use crate::cascade;
 use crate::config::FrontendConfig;
-use crate::observe::Observer;
-use crate::pipeline;
+use crate::metrics::FrontendMetrics;
 use crate::ports::FrontendPorts;
 use crate::rendered::Rendered;
+use crate::routes::routes;
 use crate::shared::Shared;
 
 /// The ARM resource provider's front end.
@@ -23,6 +24,14 @@ pub struct Frontend {
     listener: aro_runtime::Listener,
     ready: Component,
     shared: Arc<Shared>,
+    router: Router,
+}
+
+impl Frontend {
+    /// The HTTP service, for callers in the same process.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
 }
 
 impl Role for Frontend {
@@ -35,15 +44,21 @@ impl Role for Frontend {
             documents: Documents::new(ports.store, UnreadableDocuments::new(&ports.metrics)),
             clock: ports.clock,
             location: config.location.clone(),
-            max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
             allow_data_plane_identities: config.allow_data_plane_identities,
             catalogue: ports.catalogue,
             preflight: ports.preflight,
-            observer: Observer::new(&ports.metrics),
+            metrics: FrontendMetrics::new(&ports.metrics),
             rendered: Rendered::new(config.rendered_cache.get()),
             cascade: Notify::new(),
         });
-        Ok(Self { config, listener: ports.listener, ready: ports.readiness.component("frontend"), shared })
+        let options = Options {
+            name: Self::NAME,
+            max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+        };
+        let server = ArmServer::new(shared.clone(), routes(), &ports.metrics, &options)
+            .map_err(|error| BuildError::caused("register the routes", error))?;
+        let ready = ports.readiness.component("frontend");
+        Ok(Self { config, listener: ports.listener, ready, shared, router: server.into_router() })
     }
 
     async fn run(self, scope: Scope) -> Result<(), RunError> {
@@ -56,19 +71,11 @@ impl Role for Frontend {
             drain: self.config.drain.get(),
             ..ServeOptions::named("frontend")
         };
-        serve(self.listener, router(&self.shared), &scope, options);
-        self.shared.observer.health.set(1);
+        serve(self.listener, self.router, &scope, options);
+        self.shared.metrics.health.set(1);
         self.ready.ready();
         scope.cancelled().await;
-        self.shared.observer.health.set(0);
+        self.shared.metrics.health.set(0);
         Ok(())
     }
-}
-
-/// All paths go to one pipeline; it does its own routing, because ARM's paths match without regard to case.
-fn router(shared: &Arc<Shared>) -> Router {
-    let shared = shared.clone();
-    Router::new()
-        .fallback(move |request| pipeline::handle(shared.clone(), request))
-        .layer(aro_web::TraceLayer::new())
 }

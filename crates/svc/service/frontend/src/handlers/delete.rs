@@ -9,8 +9,10 @@ use aro_arm::hcp::admission;
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::external_auth::ExternalAuth;
 use aro_arm::hcp::node_pool::NodePool;
+use aro_arm::hcp::operation::{Operation, Request as Asked};
 use aro_arm::hcp::resource::Resource;
-use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
+use aro_arm::operation::ProvisioningState;
+use aro_arm_server::{Answer, Failure, retry_conflicts};
 use aro_base::Timestamp;
 use aro_rp_store::{Cascade, ListOf, RpDocument, Write};
 use aro_store::{CollectionError, Filter, MAX_BATCH, Typed};
@@ -18,12 +20,10 @@ use http::StatusCode;
 
 use super::kind::Kind;
 use super::resources::{commit, parent_for_write};
-use crate::answer::Answer;
 use crate::cascade;
 use crate::conflict;
-use crate::error::Failure;
-use crate::operations::{self, Asker};
-use crate::shared::{Request, Shared, retry_conflicts};
+use crate::operations::{self, Cause};
+use crate::shared::{Request, Shared};
 
 /// Deletes a cluster, a node pool or an external auth.
 pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
@@ -34,10 +34,10 @@ pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answe
         };
         request.caller.preconditions.check_write(Some(&stored.etag)).map_err(Failure::Precondition)?;
         conflict::check_delete(stored.value.id(), stored.value.provisioning_state())?;
-        let asker = Asker::Client(request);
+        let cause = Cause::Request(request);
         let operation = match T::IS_CHILD {
-            true => child(shared, request, &asker, &stored).await?,
-            false => cluster(shared, &asker, stored.value.id()).await?,
+            true => child(shared, request, &cause, &stored).await?,
+            false => cluster(shared, &cause, stored.value.id()).await?,
         };
         Ok(operations::follow(Answer::empty(StatusCode::ACCEPTED), request, &operation, true))
     })
@@ -46,19 +46,19 @@ pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answe
 
 /// Deletes a cluster because its subscription goes.
 pub async fn cluster_by_cascade(shared: &Shared, id: &ResourceId) -> Result<(), Failure> {
-    retry_conflicts(|_| cluster(shared, &Asker::Cascade, id)).await.map(drop)
+    retry_conflicts(|_| cluster(shared, &Cause::Cascade, id)).await.map(drop)
 }
 
 async fn child<T: Kind>(
     shared: &Shared,
     request: &Request,
-    asker: &Asker<'_>,
+    cause: &Cause<'_>,
     stored: &Typed<T>,
 ) -> Result<Operation, Failure> {
     parent_for_write::<T>(shared, request, "delete").await?;
     let (id, now) = (stored.value.id(), shared.clock.now());
-    let operation = operations::begin(shared, asker, Asked::Delete, id, now);
-    let mut write = Write::new(&request.matched.subscription);
+    let operation = operations::begin(shared, cause, Asked::Delete, id, now);
+    let mut write = Write::new(request.matched.subscription());
     if T::TYPE == NodePool::TYPE {
         keep_one_node_pool(shared, request, id, &mut write).await?;
     }
@@ -77,7 +77,7 @@ async fn keep_one_node_pool(
     id: &ResourceId,
     write: &mut Write,
 ) -> Result<(), Failure> {
-    let cluster = request.matched.cluster_id();
+    let cluster = request.matched.root_id();
     let siblings = children::<NodePool>(shared, &cluster).await?;
     let others: Vec<_> = siblings
         .iter()
@@ -96,11 +96,11 @@ async fn keep_one_node_pool(
 }
 
 /// The first batch of a cluster's deletion, with as many children as fit.
-async fn cluster(shared: &Shared, asker: &Asker<'_>, id: &ResourceId) -> Result<Operation, Failure> {
+async fn cluster(shared: &Shared, cause: &Cause<'_>, id: &ResourceId) -> Result<Operation, Failure> {
     let stored = shared.documents.find::<Cluster>(id).await?.ok_or_else(|| Failure::NotFound(id.clone()))?;
     conflict::check_delete(id, stored.value.provisioning_state())?;
     let now = shared.clock.now();
-    let operation = operations::begin(shared, asker, Asked::Delete, stored.value.id(), now);
+    let operation = operations::begin(shared, cause, Asked::Delete, stored.value.id(), now);
     let mut write = Write::new(id.subscription().unwrap_or_default());
     let active = active_operations(shared, id).await?;
     mark(&mut write, &stored, &operation, &active, now)?;
@@ -134,7 +134,7 @@ pub async fn mark_children(shared: &Shared, cluster: &ResourceId) -> Result<bool
         return Ok(false);
     }
     write.commit(shared.documents.store()).await?;
-    shared.observer.cascades.inc();
+    shared.metrics.cascades.inc();
     Ok(true)
 }
 
@@ -153,7 +153,7 @@ async fn mark_while_room<T: Kind>(
         if write.len() + 2 + active.len() > room {
             return Ok(false);
         }
-        let operation = operations::begin(shared, &Asker::Cascade, Asked::Delete, child.value.id(), now);
+        let operation = operations::begin(shared, &Cause::Cascade, Asked::Delete, child.value.id(), now);
         mark(write, child, &operation, &active, now)?;
     }
     Ok(true)

@@ -11,12 +11,12 @@ use aro_arm::hcp::service_provider::{
     ServiceProviderNodePool,
 };
 use aro_arm::{FieldError, FieldPath, ResourceId};
+use aro_arm_server::Failure;
 use aro_rp_store::{ClaimKind, ListOf, RpDocument};
 use aro_store::Typed;
 use tokio::time::timeout;
 
 use crate::claims::Wanted;
-use crate::error::Failure;
 use crate::ports::{PREFLIGHT_DEADLINE, Refusal};
 use crate::shared::Shared;
 

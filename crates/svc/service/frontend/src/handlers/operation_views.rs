@@ -3,47 +3,39 @@
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::external_auth::ExternalAuth;
 use aro_arm::hcp::node_pool::NodePool;
+use aro_arm::hcp::operation::{Operation, Request as Asked};
 use aro_arm::hcp::resource::Resource;
-use aro_arm::operation::{Operation, OperationError, ProvisioningState, Request as Asked};
-use aro_arm::{Code, json};
+use aro_arm::json;
+use aro_arm::operation::ProvisioningState;
+use aro_arm_server::{Answer, Failure, operations as server};
 use aro_rp_store::{RpDocument, operation_document_id};
 use http::StatusCode;
 
-use crate::answer::Answer;
-use crate::error::Failure;
 use crate::operations;
 use crate::shared::{Request, Shared};
 
-/// Always 200 for whoever may see it; what happened is in the body.
+/// The status, for callers that may see the operation.
 pub async fn status(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let operation = find(shared, request).await?.ok_or(Failure::OperationHidden)?;
-    let answer = Answer::json(StatusCode::OK, &operation.status_view());
-    Ok(match operation.status.is_terminal() {
-        true => answer,
-        false => answer.retry_after(Some(operations::poll_after(&operation, shared.clock.now()))),
-    })
+    Ok(server::status(&operation.status_view(), shared.clock.now()))
 }
 
-/// What the operation gave. It is final the moment the status says so.
+/// The result. It is final as soon as the status is terminal.
 pub async fn result(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let Some(operation) = find(shared, request).await? else {
-        let name = &request.matched.name;
-        return Err(Failure::NotFound(operation_document_id(&request.matched.subscription, name)));
+        let name = request.matched.name("operation");
+        return Err(Failure::NotFound(operation_document_id(request.matched.subscription(), name)));
     };
     match operation.status {
         ProvisioningState::Succeeded => succeeded(shared, request, operation).await,
         ProvisioningState::Failed | ProvisioningState::Canceled => {
-            let unexplained = || OperationError {
-                code: Code::InternalServerError.as_str().to_owned(),
-                message: "The operation failed without saying why.".to_owned(),
-                target: None,
-                details: Vec::new(),
-            };
-            Err(Failure::OperationFailed(operation.error.unwrap_or_else(unexplained)))
+            Err(server::result_failed(operation.error))
         }
-        _ => Ok(Answer::empty(StatusCode::ACCEPTED)
-            .header("location", &operations::result_link(request, &operation, request.version))
-            .retry_after(Some(operations::poll_after(&operation, shared.clock.now())))),
+        _ => {
+            let result_id = operations::result_id(&operation);
+            let followed = operations::followed(&operation, &result_id);
+            Ok(server::result_pending(&request.caller, request.api_version, &followed, shared.clock.now()))
+        }
     }
 }
 
@@ -86,12 +78,12 @@ async fn render<T: Resource + RpDocument>(
     Ok(json::to_body(&stored.value.render(request.version)))
 }
 
-/// The operation, if there is one that this caller may see. Somebody else's looks like none at all.
+/// The operation, if this caller may see it. Another caller's is indistinguishable from none.
 async fn find(shared: &Shared, request: &Request) -> Result<Option<Operation>, Failure> {
-    if !request.matched.location.eq_ignore_ascii_case(&shared.location) {
+    if !request.matched.name("location").eq_ignore_ascii_case(&shared.location) {
         return Ok(None);
     }
-    let id = operation_document_id(&request.matched.subscription, &request.matched.name);
+    let id = operation_document_id(request.matched.subscription(), request.matched.name("operation"));
     let operation = shared.documents.find::<Operation>(&id).await?.map(|stored| stored.value);
     let object_id = request.caller.object_id.as_deref().unwrap_or_default();
     Ok(operation.filter(|operation| operation.visible_to(request.tenant_id(), object_id)))

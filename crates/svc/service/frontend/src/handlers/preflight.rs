@@ -10,6 +10,7 @@ use aro_arm::hcp::node_pool::NodePool;
 use aro_arm::hcp::resource::{Context, Resource};
 use aro_arm::hcp::version::ApiVersion;
 use aro_arm::{ArmError, Code, FieldError, ResourceId, SystemData};
+use aro_arm_server::{Answer, Failure};
 use aro_rp_store::Write;
 use http::StatusCode;
 use serde::Serialize;
@@ -17,9 +18,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::kind::cluster_claims;
-use crate::answer::Answer;
 use crate::claims;
-use crate::error::Failure;
 use crate::shared::{Request, Shared};
 
 #[derive(Serialize)]
@@ -145,12 +144,7 @@ fn id_of(request: &Request, kind: &str, name: &str) -> Option<ResourceId> {
         }
         _ => return None,
     };
-    let id = ResourceId::in_group(
-        &request.matched.subscription,
-        &request.matched.resource_group,
-        NAMESPACE,
-        &pairs,
-    );
+    let id = ResourceId::in_group(request.matched.subscription(), request.matched.group(), NAMESPACE, &pairs);
     ResourceId::parse(id.as_str()).ok()
 }
 

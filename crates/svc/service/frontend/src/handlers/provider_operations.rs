@@ -1,10 +1,7 @@
-//! What callers can be given the right to do: the provider's list of operations.
+//! The provider's list of operations: what a role definition can allow.
 
-use http::StatusCode;
+use aro_arm_server::{Answer, paging};
 use serde_json::{Value, json};
-
-use super::resources::ListBody;
-use crate::answer::Answer;
 
 const PROVIDER: &str = "Azure Red Hat OpenShift";
 
@@ -115,5 +112,5 @@ pub fn list() -> Answer {
         })
     });
     let value: Vec<Value> = hcp.chain(classic).map(aro_arm::json::sorted).collect();
-    Answer::json(StatusCode::OK, &ListBody { next_link: None, value })
+    paging::whole(&value)
 }

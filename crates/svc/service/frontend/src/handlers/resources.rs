@@ -1,24 +1,23 @@
 //! GET, list, PUT and PATCH of clusters, node pools and external auths. DELETE has its own file.
 
 use aro_arm::hcp::cluster::Cluster;
+use aro_arm::hcp::operation::{Operation, Request as Asked};
 use aro_arm::hcp::resource::Resource;
-use aro_arm::operation::{Operation, ProvisioningState, Request as Asked};
+use aro_arm::operation::ProvisioningState;
 use aro_arm::{FieldError, FieldPath, ResourceId, json};
+use aro_arm_server::{Answer, Failure, paging, retry_conflicts};
 use aro_base::ETag;
 use aro_rp_store::{ListOf, Write, operation_document_id};
 use aro_store::{CollectionError, StoreError, Typed, Written};
 use http::{Method, StatusCode};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::delete;
 use super::kind::{Kind, Surroundings};
-use crate::answer::Answer;
 use crate::claims;
 use crate::conflict;
-use crate::error::Failure;
-use crate::operations::{self, Asker};
-use crate::shared::{Request, Shared, retry_conflicts};
+use crate::operations::{self, Cause};
+use crate::shared::{Request, Shared};
 
 /// All methods of one resource.
 pub async fn handle<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
@@ -40,18 +39,18 @@ async fn get<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Fail
     let id = request.matched.resource_id();
     let document = shared.documents.read(&id).await?.ok_or(Failure::NotFound(id))?;
     if request.caller.preconditions.is_unmodified(&document.etag) {
-        return Ok(with_etag(Answer::empty(StatusCode::NOT_MODIFIED), Some(&document.etag)));
+        return Ok(Answer::empty(StatusCode::NOT_MODIFIED).etag(Some(&document.etag)));
     }
     let body = shared.rendered.body(&document, request.version, || {
         let stored = shared.documents.of::<T>().decode(document.clone())?;
         Ok::<_, CollectionError>(json::to_body(&stored.value.render(request.version)))
     })?;
-    Ok(with_etag(Answer::bytes(StatusCode::OK, body), Some(&document.etag)))
+    Ok(Answer::bytes(StatusCode::OK, body).etag(Some(&document.etag)))
 }
 
 /// Clusters of a subscription or of one of its groups.
 pub async fn list_clusters(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    let (subscription, group) = (&request.matched.subscription, &request.matched.resource_group);
+    let (subscription, group) = (request.matched.subscription(), request.matched.group());
     let all = ListOf::<Cluster>::in_subscription(subscription);
     let list = match group.is_empty() {
         true => all,
@@ -62,28 +61,19 @@ pub async fn list_clusters(shared: &Shared, request: &Request) -> Result<Answer,
 
 /// Children of a cluster; the cluster must exist.
 pub async fn list_children<T: Kind>(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    let cluster = request.matched.cluster_id();
+    let cluster = request.matched.root_id();
     if !shared.documents.exists(&cluster).await? {
         return Err(Failure::NotFound(cluster));
     }
-    let list = ListOf::<T>::in_subscription(&request.matched.subscription).below(cluster.as_str());
+    let list = ListOf::<T>::in_subscription(request.matched.subscription()).below(cluster.as_str());
     list_page(shared, request, &list).await
 }
 
 async fn list_page<T: Kind>(shared: &Shared, request: &Request, list: &ListOf<T>) -> Result<Answer, Failure> {
     let page = request.query.page().map_err(Failure::BadParameter)?;
     let listed = shared.documents.page(list, page).await?;
-    let value = listed.items.iter().map(|stored| stored.value.render(request.version)).collect();
-    let next_link = listed.next.map(|token| request.caller.url().next_page(token.as_str()));
-    Ok(Answer::json(StatusCode::OK, &ListBody { next_link, value }))
-}
-
-/// A page as the wire has it, keys in alphabetical order.
-#[derive(Serialize)]
-pub struct ListBody {
-    #[serde(rename = "nextLink", skip_serializing_if = "Option::is_none")]
-    pub next_link: Option<String>,
-    pub value: Vec<Value>,
+    let value: Vec<Value> = listed.items.iter().map(|stored| stored.value.render(request.version)).collect();
+    Ok(paging::page(&request.caller, &value, listed.next.as_ref()))
 }
 
 async fn put<T: Kind>(
@@ -115,12 +105,12 @@ async fn create<T: Kind>(
     request.caller.preconditions.check_write(None).map_err(Failure::Precondition)?;
     let parent = parent_for_write::<T>(shared, request, "create").await?;
     let now = shared.clock.now();
-    let context = request.context(&id, shared, now)?;
+    let context = shared.context(request, &id, now)?;
     let around = Surroundings { shared, parent: parent.as_ref(), experimental: context.experimental };
 
     let mut resource = T::create(request.version, body, &context).map_err(Failure::Problems)?;
     let mut problems = resource.admit_create(&around).await?;
-    let mut write = Write::new(&request.matched.subscription);
+    let mut write = Write::new(request.matched.subscription());
     let wanted = resource.claims(&around);
     problems.extend(claims::take(&shared.documents, &mut write, &id, &wanted, attempt > 0).await?);
     if !problems.is_empty() {
@@ -128,7 +118,7 @@ async fn create<T: Kind>(
     }
     resource.preflight(shared).await?;
 
-    let operation = operations::begin(shared, &Asker::Client(request), Asked::Create, &id, now);
+    let operation = operations::begin(shared, &Cause::Request(request), Asked::Create, &id, now);
     accept(&mut resource, &operation);
     write.create(&id, &resource)?.create_operation(&operation)?.owe(&operations::owed(&operation))?;
     if let Some(parent) = &parent {
@@ -137,7 +127,7 @@ async fn create<T: Kind>(
     }
     let etag = commit(shared, write, &operation, wanted.len()).await?;
     let answer = Answer::bytes(StatusCode::CREATED, json::to_body(&resource.render(request.version)));
-    Ok(operations::follow(with_etag(answer, etag.as_ref()), request, &operation, false))
+    Ok(operations::follow(answer.etag(etag.as_ref()), request, &operation, false))
 }
 
 /// PUT or PATCH of what exists.
@@ -157,7 +147,7 @@ async fn change<T: Kind>(
         return Err(Failure::Problems(vec![problem]));
     }
     let now = shared.clock.now();
-    let context = request.context(&id, shared, now)?;
+    let context = shared.context(request, &id, now)?;
     let around = Surroundings { shared, parent: parent.as_ref(), experimental: context.experimental };
 
     let is_patch = request.method == Method::PATCH;
@@ -171,9 +161,9 @@ async fn change<T: Kind>(
         return Err(Failure::Problems(problems));
     }
 
-    let operation = operations::begin(shared, &Asker::Client(request), Asked::Update, &id, now);
+    let operation = operations::begin(shared, &Cause::Request(request), Asked::Update, &id, now);
     accept(&mut resource, &operation);
-    let mut write = Write::new(&request.matched.subscription);
+    let mut write = Write::new(request.matched.subscription());
     write
         .replace(&id, &resource, &stored.etag)?
         .create_operation(&operation)?
@@ -181,7 +171,7 @@ async fn change<T: Kind>(
     let etag = commit(shared, write, &operation, 0).await?;
     let status = if is_patch { StatusCode::ACCEPTED } else { StatusCode::OK };
     let answer = Answer::bytes(status, json::to_body(&resource.render(request.version)));
-    Ok(operations::follow(with_etag(answer, etag.as_ref()), request, &operation, is_patch))
+    Ok(operations::follow(answer.etag(etag.as_ref()), request, &operation, is_patch))
 }
 
 /// The cluster of a child, if its state lets children be written.
@@ -193,7 +183,7 @@ pub async fn parent_for_write<T: Kind>(
     if !T::IS_CHILD {
         return Ok(None);
     }
-    let cluster = request.matched.cluster_id();
+    let cluster = request.matched.root_id();
     let parent = shared.documents.find::<Cluster>(&cluster).await?.ok_or(Failure::NotFound(cluster))?;
     conflict::check_parent(&request.matched.resource_id(), verb, parent.value.provisioning_state())?;
     Ok(Some(parent))
@@ -205,7 +195,7 @@ fn accept<T: Resource>(resource: &mut T, operation: &Operation) {
 }
 
 /// Commits the batch of an operation; the resource is at this index in it. If the store's reply is lost, the operation's
-/// document tells whether the batch happened.
+/// document shows whether the batch was written.
 pub async fn commit(
     shared: &Shared,
     write: Write,
@@ -228,11 +218,4 @@ pub async fn commit(
 fn operation_proof(operation: &Operation) -> ResourceId {
     let id = &operation.operation_id;
     operation_document_id(id.subscription().unwrap_or_default(), id.name())
-}
-
-fn with_etag(answer: Answer, etag: Option<&ETag>) -> Answer {
-    match etag {
-        Some(etag) => answer.header("etag", &format!("\"{etag}\"")),
-        None => answer,
-    }
 }

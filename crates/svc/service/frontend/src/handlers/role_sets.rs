@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
+use aro_arm_server::{Answer, Failure, paging};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::resources::ListBody;
 use super::versions::check_location;
-use crate::answer::Answer;
-use crate::error::Failure;
 use crate::shared::{Request, Shared};
 
 const TYPE: &str = "Microsoft.RedHatOpenShift/locations/hcpOperatorIdentityRoleSets";
@@ -87,12 +85,13 @@ const OPERATORS: [Operator; 9] = [
 ];
 
 pub async fn list(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    let value = minors(shared, request).await?.iter().map(|minor| render(shared, request, minor)).collect();
-    Ok(Answer::json(StatusCode::OK, &ListBody { next_link: None, value }))
+    let minors = minors(shared, request).await?;
+    let value: Vec<Value> = minors.iter().map(|minor| render(shared, request, minor)).collect();
+    Ok(paging::whole(&value))
 }
 
 pub async fn get(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    let name = &request.matched.name;
+    let name = request.matched.name("roleset");
     if !minors(shared, request).await?.contains(name) {
         return Err(Failure::NotFound(id(shared, request, name)));
     }
@@ -133,5 +132,5 @@ impl Operator {
 
 fn id(shared: &Shared, request: &Request, name: &str) -> ResourceId {
     let pairs = [("locations", shared.location.as_str()), ("hcpOperatorIdentityRoleSets", name)];
-    ResourceId::in_subscription(&request.matched.subscription, NAMESPACE, &pairs)
+    ResourceId::in_subscription(request.matched.subscription(), NAMESPACE, &pairs)
 }

@@ -2,16 +2,15 @@
 
 use aro_arm::subscription::{State, Subscription, is_date};
 use aro_arm::{FieldError, FieldPath, ResourceId};
+use aro_arm_server::{Answer, Failure, retry_conflicts};
 use aro_rp_store::{Cascade, Write};
 use http::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::error::Failure;
-use crate::shared::{Request, Shared, retry_conflicts};
+use crate::shared::{Request, Shared};
 
 pub async fn handle(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
-    let id = ResourceId::of_subscription(&request.matched.subscription);
+    let id = ResourceId::of_subscription(request.matched.subscription());
     if request.method == Method::GET {
         let stored = shared.documents.find::<Subscription>(&id).await?.ok_or(Failure::NotFound(id))?;
         return Ok(answer(&stored.value));

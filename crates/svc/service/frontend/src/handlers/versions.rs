@@ -2,12 +2,10 @@
 
 use aro_arm::ResourceId;
 use aro_arm::hcp::NAMESPACE;
+use aro_arm_server::{Answer, Failure, paging};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::resources::ListBody;
-use crate::answer::Answer;
-use crate::error::Failure;
 use crate::ports::Release;
 use crate::shared::{Request, Shared};
 
@@ -16,15 +14,17 @@ const TYPE: &str = "Microsoft.RedHatOpenShift/locations/hcpOpenShiftVersions";
 /// All of them, on one page.
 pub async fn list(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let releases = releases(shared, request).await?;
-    let value = releases.iter().map(|release| render(request, &shared.location, release)).collect();
-    Ok(Answer::json(StatusCode::OK, &ListBody { next_link: None, value }))
+    let value: Vec<Value> =
+        releases.iter().map(|release| render(request, &shared.location, release)).collect();
+    Ok(paging::whole(&value))
 }
 
 pub async fn get(shared: &Shared, request: &Request) -> Result<Answer, Failure> {
     let releases = releases(shared, request).await?;
-    let release = releases.iter().find(|release| release.version.eq_ignore_ascii_case(&request.matched.name));
     let release =
-        release.ok_or_else(|| Failure::NotFound(id(request, &shared.location, &request.matched.name)))?;
+        releases.iter().find(|release| release.version.eq_ignore_ascii_case(request.matched.name("version")));
+    let release = release
+        .ok_or_else(|| Failure::NotFound(id(request, &shared.location, request.matched.name("version"))))?;
     Ok(Answer::json(StatusCode::OK, &render(request, &shared.location, release)))
 }
 
@@ -36,11 +36,11 @@ async fn releases(shared: &Shared, request: &Request) -> Result<Vec<Release>, Fa
 
 /// A path that names another region names nothing here.
 pub fn check_location(shared: &Shared, request: &Request) -> Result<(), Failure> {
-    let location = &request.matched.location;
+    let location = request.matched.name("location");
     if location.eq_ignore_ascii_case(&shared.location) {
         return Ok(());
     }
-    let subscription = &request.matched.subscription;
+    let subscription = request.matched.subscription();
     Err(Failure::NotFound(ResourceId::in_subscription(subscription, NAMESPACE, &[("locations", location)])))
 }
 
@@ -55,5 +55,5 @@ fn render(request: &Request, location: &str, release: &Release) -> Value {
 
 fn id(request: &Request, location: &str, version: &str) -> ResourceId {
     let pairs = [("locations", location), ("hcpOpenShiftVersions", version)];
-    ResourceId::in_subscription(&request.matched.subscription, NAMESPACE, &pairs)
+    ResourceId::in_subscription(request.matched.subscription(), NAMESPACE, &pairs)
 }

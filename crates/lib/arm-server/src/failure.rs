@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a request, and the one place where it becomes an answer.
+//! The ways a request fails, and the one place where a failure becomes an answer.
 //!
 //! Handlers return a [`Failure`]; [`Failure::into_answer`] holds the only match from failures to status, code, target and
 //! text. A 5xx never carries internal text: the cause goes to the log with the request's ids.
@@ -11,14 +11,14 @@ use http::StatusCode;
 
 use crate::answer::Answer;
 
-/// Why a request is not answered as asked.
+/// Why a request fails.
 #[derive(Debug)]
 pub enum Failure {
     /// The body breaks rules; all of them are listed.
     Problems(Vec<FieldError>),
     /// No such resource.
     NotFound(ResourceId),
-    /// No such operation, or not this caller's: an empty 404, which tells the two apart for nobody.
+    /// No such operation, or not this caller's: an empty 404, deliberately indistinguishable to the caller.
     OperationHidden,
     /// No such path.
     NoRoute,
@@ -29,8 +29,14 @@ pub enum Failure {
     InvalidSubscriptionId(String),
     InvalidResourceGroupName(String),
     MissingApiVersion,
-    UnknownApiVersion(String),
-    /// A query parameter or header is wrong; the text says which.
+    UnknownApiVersion {
+        namespace: &'static str,
+        resource_type: &'static str,
+        asked: String,
+        /// The versions on offer, joined by commas.
+        served: String,
+    },
+    /// A query parameter or header is wrong; the text names it.
     BadParameter(String),
     BodyTooLarge,
     BodyUnreadable,
@@ -46,15 +52,15 @@ pub enum Failure {
     },
     /// `If-Match` or `If-None-Match` does not hold.
     Precondition(String),
-    /// Others kept changing the same documents; nothing was written.
+    /// Other writers kept changing the same documents; nothing was written.
     Contention,
-    /// Clusters Service refuses.
+    /// A service behind the provider refuses.
     Refused(ArmError),
-    /// Something we need does not answer; nothing was written.
+    /// A service the provider depends on does not answer; nothing was written.
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
     /// The operation whose result is asked for did not succeed.
     OperationFailed(OperationError),
-    /// Our fault.
+    /// A fault of the provider.
     Internal(Box<dyn std::error::Error + Send + Sync>),
     /// A handler panicked.
     Panicked,
@@ -68,7 +74,7 @@ impl Failure {
         Self::Conflict { target: id.to_string(), message: message.into(), retry_after: None }
     }
 
-    /// What the log should say that the answer does not.
+    /// The cause of a 5xx: for the log only, never for the answer.
     pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         match self {
             Self::Unavailable(cause) | Self::Internal(cause) => Some(cause.as_ref()),
@@ -111,15 +117,12 @@ impl Failure {
                 S::BAD_REQUEST,
                 &ArmError::new(Code::InvalidParameter, "The request is missing required parameter 'api-version'."),
             ),
-            Self::UnknownApiVersion(version) => Answer::error(
+            Self::UnknownApiVersion { namespace, resource_type, asked, served } => Answer::error(
                 S::BAD_REQUEST,
                 &ArmError::new(
                     Code::InvalidResourceType,
                     format!(
-                        "The resource type '{}' could not be found in the namespace '{}' for api version '{version}'. The supported api-versions are '{}'.",
-                        "hcpOpenShiftClusters",
-                        aro_arm::hcp::NAMESPACE,
-                        supported_versions()
+                        "The resource type '{resource_type}' could not be found in the namespace '{namespace}' for api version '{asked}'. The supported api-versions are '{served}'."
                     ),
                 ),
             ),
@@ -202,12 +205,6 @@ fn subscription_state(state: State) -> ArmError {
         Code::InvalidSubscriptionState,
         format!("Request is not allowed in subscription in state '{}'.", state.as_str()),
     )
-}
-
-fn supported_versions() -> String {
-    let names: Vec<&str> =
-        aro_arm::hcp::version::ApiVersion::ALL.iter().map(|version| version.as_str()).collect();
-    names.join(", ")
 }
 
 impl From<CollectionError> for Failure {

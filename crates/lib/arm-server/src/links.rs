@@ -1,7 +1,7 @@
 //! Absolute links in answers, built on the address the client used.
 //!
 //! ARM passes the client's own URL in `Referer`; without it the request's own `Host` serves. Only path, api-version
-//! and paging token are replaced, so that whatever else ARM put there survives.
+//! and paging token are replaced, so that the other parameters of the request survive.
 
 use aro_arm::ResourceId;
 use url::Url;
@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_headers_say_links_are_absolute(
+        fn links_are_absolute_for_any_headers(
             referer in proptest::option::of("\\PC{0,60}"),
             proto in proptest::option::of("\\PC{0,8}"),
             host in proptest::option::of("\\PC{0,30}"),

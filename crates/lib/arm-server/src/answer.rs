@@ -1,6 +1,7 @@
 //! An answer under construction.
 
 use aro_arm::{ArmError, json};
+use aro_base::ETag;
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -48,7 +49,15 @@ impl Answer {
         answer
     }
 
-    /// Adds a header. A value that no header can carry is left out: none of ours is such.
+    /// Adds the etag of the resource in the answer.
+    pub fn etag(self, etag: Option<&ETag>) -> Self {
+        match etag {
+            Some(etag) => self.header("etag", &format!("\"{etag}\"")),
+            None => self,
+        }
+    }
+
+    /// Adds a header. A value that no header can carry is left out.
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((HeaderName::from_static(name), value));
@@ -56,7 +65,7 @@ impl Answer {
         self
     }
 
-    /// Says how long to wait before asking again.
+    /// Sets how long the client waits before its next request.
     pub fn retry_after(self, seconds: Option<u32>) -> Self {
         match seconds {
             Some(seconds) => self.header("retry-after", &seconds.to_string()),

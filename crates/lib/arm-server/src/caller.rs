@@ -1,7 +1,6 @@
-//! Who asks, and by which ids the request is known: the headers ARM adds.
+//! The caller and the ids of a request, from the headers that ARM adds.
 //!
-//! The frontend trusts these headers; it must therefore never be reachable but through the ingress or from
-//! loopback (see the configuration check).
+//! These headers are trusted: a provider must be reachable only through an authenticating ingress or from loopback.
 
 use http::HeaderMap;
 use uuid::Uuid;
@@ -9,10 +8,10 @@ use uuid::Uuid;
 use crate::links::ClientUrl;
 use crate::precondition::Preconditions;
 
-/// What the headers of one request say.
+/// The headers of one request that ARM defines.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Made by us for this request; answered as `x-ms-request-id`.
+    /// Made for this request; answered as `x-ms-request-id`.
     pub request_id: Uuid,
     pub client_request_id: Option<String>,
     pub correlation_id: Option<String>,
@@ -32,7 +31,7 @@ pub struct Caller {
     path_and_query: String,
 }
 
-/// The few clients metrics tell apart; everything else is one label, so that callers cannot make metrics grow.
+/// The few clients that metrics distinguish; all others share one label, so that callers cannot make metrics grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserAgent {
     AsoController,

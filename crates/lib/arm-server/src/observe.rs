@@ -1,8 +1,8 @@
-//! What is told about requests: metrics, one log line, one audit record. Never a body, never a query string.
+//! The traces of a request: metrics, one log line, one audit record. Never a body, never a query string.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use aro_arm::hcp::version::ApiVersion;
 use aro_arm::subscription::State;
 use aro_base::chain;
 use aro_runtime::Metrics;
@@ -10,20 +10,19 @@ use http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::answer::Answer;
 use crate::caller::Caller;
-use crate::route::Route;
 
-/// What is learned about one request on its way.
+/// What the stages of the pipeline found out about one request.
 #[derive(Debug)]
 pub struct Exchange {
     method: Method,
     path: String,
-    pub route: Option<Route>,
-    pub version: Option<ApiVersion>,
+    /// The pattern of its route in lower case.
+    pub route: Option<Arc<str>>,
+    pub api_version: Option<&'static str>,
     pub subscription_state: Option<State>,
 }
 
@@ -33,12 +32,12 @@ impl Exchange {
             method: method.clone(),
             path: path.to_owned(),
             route: None,
-            version: None,
+            api_version: None,
             subscription_state: None,
         }
     }
 
-    /// Logs what an answer does not tell: the cause of a 5xx, with the ids the caller can name.
+    /// Logs the cause of a 5xx, with the ids that the caller knows.
     pub fn failed(&self, caller: &Caller, cause: &(dyn std::error::Error + Send + Sync + 'static)) {
         tracing::error!(
             request_id = %caller.request_id,
@@ -46,86 +45,85 @@ impl Exchange {
             method = %self.method,
             path = %self.path,
             error = %chain(cause),
-            "{} {} could not be answered",
-            self.method,
-            self.path,
+            "request failed",
         );
     }
 }
 
-/// Labels as the original has them. All values come from closed sets, so that callers cannot make metrics grow.
+/// Labels as the original service has them. All values come from closed sets, so that callers cannot make metrics grow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     api_version: &'static str,
     code: u16,
     method: &'static str,
-    route: &'static str,
+    route: Arc<str>,
     state: &'static str,
     user_agent: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PanicLabels {
-    route: &'static str,
+    route: Arc<str>,
     method: &'static str,
 }
 
 /// Upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0];
 
-/// The frontend's metrics and records.
+/// The metrics of one provider.
 #[derive(Debug, Clone)]
 pub struct Observer {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RequestLabels, Histogram>,
     panics: Family<PanicLabels, Counter>,
-    pub health: Gauge,
-    pub cascades: Counter,
+    unmatched: Arc<str>,
 }
 
 impl Observer {
-    pub fn new(metrics: &Metrics) -> Self {
+    /// Registers the metrics of a provider; their names begin with `prefix`.
+    pub fn new(metrics: &Metrics, prefix: &str) -> Self {
         let observer = Self {
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             panics: Family::default(),
-            health: Gauge::default(),
-            cascades: Counter::default(),
+            unmatched: "unmatched".into(),
         };
         metrics.register(|registry| {
-            registry.register("frontend_http_requests", "Requests answered", observer.requests.clone());
             registry.register(
-                "frontend_http_requests_duration_seconds",
-                "How long requests took",
+                format!("{prefix}_http_requests"),
+                "Requests answered",
+                observer.requests.clone(),
+            );
+            registry.register(
+                format!("{prefix}_http_requests_duration_seconds"),
+                "Duration of requests, in seconds",
                 observer.durations.clone(),
             );
             registry.register(
-                "frontend_http_request_panics",
+                format!("{prefix}_http_request_panics"),
                 "Requests that panicked",
                 observer.panics.clone(),
-            );
-            registry.register("frontend_health", "1 while the front end can serve", observer.health.clone());
-            registry.register(
-                "frontend_cascade_batches",
-                "Batches written to carry on large deletions",
-                observer.cascades.clone(),
             );
         });
         observer
     }
 
-    pub fn panicked(&self, route: Option<Route>, method: &Method) {
-        self.panics
-            .get_or_create(&PanicLabels { route: route_label(route), method: method_label(method) })
-            .inc();
+    pub fn panicked(&self, exchange: &Exchange) {
+        let labels =
+            PanicLabels { route: self.route_label(exchange), method: method_label(&exchange.method) };
+        self.panics.get_or_create(&labels).inc();
+    }
+
+    fn route_label(&self, exchange: &Exchange) -> Arc<str> {
+        exchange.route.as_ref().unwrap_or(&self.unmatched).clone()
     }
 
     pub fn finished(&self, exchange: &Exchange, caller: &Caller, answer: &Answer, took: Duration) {
         let labels = RequestLabels {
-            api_version: exchange.version.map_or("unknown", ApiVersion::as_str),
+            api_version: exchange.api_version.unwrap_or("unknown"),
             code: answer.status.as_u16(),
             method: method_label(&exchange.method),
-            route: route_label(exchange.route),
+            route: self.route_label(exchange),
             state: exchange.subscription_state.map_or("Unknown", State::as_str),
             user_agent: caller.user_agent.label(),
         };
@@ -136,7 +134,7 @@ impl Observer {
     }
 }
 
-/// Writes and failures are worth a line by default; reads only when asked for.
+/// Writes are logged by default; reads on the debug level.
 fn log(exchange: &Exchange, caller: &Caller, answer: &Answer, took: Duration) {
     macro_rules! line {
         ($level:ident) => {
@@ -146,7 +144,7 @@ fn log(exchange: &Exchange, caller: &Caller, answer: &Answer, took: Duration) {
                 correlation_request_id = caller.correlation_id.as_deref().unwrap_or_default(),
                 method = %exchange.method,
                 path = %exchange.path,
-                api_version = exchange.version.map_or("", ApiVersion::as_str),
+                api_version = exchange.api_version.unwrap_or_default(),
                 status_code = answer.status.as_u16(),
                 cloud_error_code = answer.error_code.unwrap_or_default(),
                 body_bytes = answer.body_len(),
@@ -180,10 +178,6 @@ fn audit(exchange: &Exchange, caller: &Caller, answer: &Answer) {
         };
     }
     if exchange.method == Method::GET { record!(debug) } else { record!(info) }
-}
-
-fn route_label(route: Option<Route>) -> &'static str {
-    route.map_or("unmatched", Route::pattern)
 }
 
 fn method_label(method: &Method) -> &'static str {

@@ -6,15 +6,15 @@ use aro_arm::subscription::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Allowed,
-    /// There is no such subscription for us: 400.
+    /// This provider knows no such subscription: 400.
     Unregistered,
-    /// It may look and delete, not change: 409.
+    /// It may read and delete, not change: 409.
     ReadOnly(State),
     /// It is gone: 400.
     Gone,
 }
 
-/// Decides by the stored state (`None`: we were never told of it) and the method.
+/// Decides by the stored state (`None`: ARM never notified this provider of it) and the method.
 pub fn decide(state: Option<State>, method: &str) -> Verdict {
     match state {
         None | Some(State::Unregistered) => Verdict::Unregistered,
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_state_allows_what_arm_says() {
+    fn each_state_allows_what_arm_specifies() {
         use State::{Deleted, Registered, Suspended, Unregistered, Warned};
         for (state, get, delete, put) in [
             (None, Verdict::Unregistered, Verdict::Unregistered, Verdict::Unregistered),

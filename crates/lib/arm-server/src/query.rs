@@ -6,7 +6,7 @@ use aro_store::{Page, PageToken};
 #[derive(Debug, Clone, Default)]
 pub struct QueryParameters(Vec<(String, String)>);
 
-/// How many items a page has when the caller does not say.
+/// How many items a page has by default.
 pub const DEFAULT_PAGE: usize = 20;
 /// How many items a page has at most.
 pub const LARGEST_PAGE: usize = 100;
