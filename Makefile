@@ -76,7 +76,7 @@ deny: ## Check licences, sources, bans and advisories (needs cargo-deny).
 
 .PHONY: fuzz
 fuzz: ## Throw many more random inputs at what parses (PROPTEST_CASES=20000).
-	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-arm -p aro-frontend --lib --tests $(ARGS)
+	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-arm -p aro-arm-server --lib --tests $(ARGS)
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-kube-e2e wrong_input $(ARGS)
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-bundle -p aro-mqtt -p aro-broker -p aro-maestro-agent --lib --tests $(ARGS)
 

@@ -1,7 +1,7 @@
 //! What a member is, as data; and the engine that reads bodies by it.
 //!
-//! A resource's body is a table of [`Member`]s: name, kind, limits, the api-versions that know it, who may write it,
-//! what an absent one means. Tables describe the newest shape; the few members that older versions keep elsewhere
+//! A resource's body is a table of [`Member`]s: name, kind, limits, the api-versions that know it, access,
+//! the meaning of an absent one. Tables describe the newest shape; the few members that older versions keep elsewhere
 //! are listed as [`Move`]s.
 //!
 //! - [`read`](read::read): body + table → canonical JSON, and every problem on the way. The result always fits the
@@ -49,7 +49,7 @@ pub struct Member<V: Version> {
     pub opened: Option<(V, Access)>,
     /// The first version that requires it.
     pub required: Option<V>,
-    /// What callers of versions up to this one are told about missing it.
+    /// A hint for callers of versions up to this one that omit it.
     pub hint: Option<(V, &'static str)>,
     /// What an omitted one means.
     pub default: Option<Scalar>,
@@ -105,7 +105,7 @@ pub enum Presence {
     Optional,
 }
 
-/// Who may write a member.
+/// Write access to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// The service; what callers send is ignored.
@@ -132,7 +132,7 @@ pub enum Scalar {
     Bool(bool),
 }
 
-/// A pattern, compiled once, and how a caller is told about it.
+/// A pattern, compiled once, and the text of its error.
 #[derive(Debug)]
 pub struct Pattern {
     pub text: &'static str,

@@ -1,4 +1,4 @@
-//! Who made and who last changed a resource, as ARM tells it in a header.
+//! The creator and the last modifier of a resource, from the header that ARM sends.
 
 use aro_base::Timestamp;
 use serde::{Deserialize, Serialize};

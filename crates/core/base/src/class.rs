@@ -1,19 +1,19 @@
-//! What a caller may do about an error: try again, wait for something, or give up.
+//! What a caller may do about an error: retry, wait, or give up.
 
 use std::time::Duration;
 
-/// How an error is to be treated by whoever drives the work.
+/// How the driver of the work treats an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Something went wrong that may pass; try again with back-off.
     Retry,
     /// Nothing is wrong, the time has not come; look again after this long. Not a warning.
     Wait(Duration),
-    /// Trying again cannot help; tell whoever asked.
+    /// Trying again cannot help; report it to the caller.
     Terminal,
 }
 
-/// Every error that crosses a module boundary says what class it is.
+/// Every error that crosses a module boundary has a class.
 pub trait Classify {
     fn class(&self) -> Class;
 }

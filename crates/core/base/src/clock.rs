@@ -1,10 +1,10 @@
-//! Wall time as something one is given, never something one takes.
+//! Wall time as a dependency that is passed in.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the wall time. Intervals and time-outs use the runtime's own monotonic clock instead.
+/// A source of the wall time. Intervals and time-outs use the runtime's own monotonic clock instead.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
@@ -12,7 +12,7 @@ pub trait Clock: Send + Sync + 'static {
 /// A clock as it is passed around.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// A clock that stands still until it is told to move.
+/// A clock that moves only when a test advances it.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 

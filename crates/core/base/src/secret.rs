@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-/// Holds a secret. It has no `Serialize` and its `Debug` says nothing; [`Secret::expose`] is the one way out
+/// Holds a secret. It has no `Serialize` and its `Debug` shows nothing; [`Secret::expose`] is the one way out
 /// and is easy to search for.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret<T>(T);

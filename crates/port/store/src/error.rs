@@ -1,4 +1,4 @@
-//! What can go wrong with the store, in words a caller can act on.
+//! Errors of the store, by what a caller can do about them.
 
 use aro_base::{Class, Classify, ETag};
 

@@ -60,7 +60,7 @@ pub struct FaultStore {
 }
 
 impl FaultStore {
-    /// Wraps a store. Nothing fails until the handle says so; `seed` decides all that is random.
+    /// Wraps a store. Nothing fails until the handle asks for it; `seed` decides all that is random.
     pub fn wrap(inner: SharedStore, seed: u64) -> (SharedStore, Faults) {
         let faults = Faults(Arc::new(Mutex::new(Plan::new(seed))));
         (Arc::new(Self { inner, faults: faults.clone() }), faults)
@@ -100,7 +100,7 @@ impl DocumentStore for FaultStore {
             None | Some(Fault::Redeliver | Fault::Delay(_)) => self.inner.write(batch).await,
             Some(Fault::FailBefore) => Err(StoreError::Unavailable(Box::new(Injected(Fault::FailBefore)))),
             Some(Fault::LostReply) => {
-                // A conflict would have reached nobody either.
+                // The reply of a conflict is lost, too.
                 let _ = self.inner.write(batch).await;
                 Err(StoreError::Unavailable(Box::new(Injected(Fault::LostReply))))
             }

@@ -21,7 +21,7 @@ impl Cursor {
     }
 }
 
-/// One delivery. Intermediate versions may be skipped; the same one may come twice. Expiry by TTL is not told.
+/// One delivery. Intermediate versions may be skipped; the same one may come twice. Expiry by TTL is not delivered.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// The document was created or replaced.

@@ -14,7 +14,7 @@
 //! * A deleted or expired document is never returned by `get` or `query`, and its key can be created anew at
 //!   once, with a greater `version`.
 //! * The feed delivers at least once, in commit order within a partition, without a gap from any cursor it
-//!   handed out; if a gap can no longer be excluded it says [`StoreError::CursorExpired`] instead.
+//!   handed out; if a gap can no longer be excluded it returns [`StoreError::CursorExpired`] instead.
 #![warn(missing_docs)]
 
 pub mod adapter;

@@ -133,7 +133,7 @@ impl Page {
     }
 }
 
-/// Where a page ended. Opaque; survives URL encoding and restarts; says nothing secret.
+/// Where a page ended. Opaque; survives URL encoding and restarts; holds nothing secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageToken(String);
 

@@ -47,7 +47,7 @@ pub trait DocumentStore: Send + Sync + 'static {
     /// The feed's end as of now: list after asking for it, then follow from it, and nothing is missed.
     async fn latest_cursor(&self, container: Container) -> Result<Cursor, StoreError>;
 
-    /// Tells when `changes` may have something new. Spurious wake-ups happen, lost ones do not.
+    /// Signals when `changes` may have something new. Spurious wake-ups happen, lost ones do not.
     fn subscribe(&self, container: Container) -> Box<dyn ChangeSignal>;
 
     /// Whether the store answers; used for readiness.

@@ -116,9 +116,9 @@ pub struct ServiceProperties {
     pub delete_operation_completion_timeout_seconds: Option<i64>,
 }
 
-/// How long a creation may take unless a tag says otherwise.
+/// How long a creation may take unless a tag sets it.
 pub const CREATE_TIMEOUT_SECONDS: i64 = 60 * 60;
-/// How long a deletion may take unless a tag says otherwise.
+/// How long a deletion may take unless a tag sets it.
 pub const DELETE_TIMEOUT_SECONDS: i64 = 12 * 60 * 60;
 
 impl ServiceProperties {

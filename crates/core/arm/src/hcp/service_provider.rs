@@ -158,7 +158,7 @@ pub struct AzureResources {
     pub managed_resource_group: Option<ResourceId>,
 }
 
-/// An identity and what its credentials say of it.
+/// An identity and the attributes of its credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedIdentity {

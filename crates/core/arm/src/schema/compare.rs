@@ -7,7 +7,7 @@ use super::{Access, Kind, Member, Presence, Version};
 use crate::{FieldError, FieldPath};
 
 /// Adds a problem for every create-only member whose value differs. Members the version does not know were carried
-/// over, so they cannot differ. A member something else is wrong with because it is missing is not told twice.
+/// over, so they cannot differ. A missing member that is already reported is not reported twice.
 pub fn immutable<'a, V: Version>(
     members: &[Member<V>],
     version: V,
@@ -28,7 +28,7 @@ pub fn immutable<'a, V: Version>(
                     (Some(before), Some(after), _) => {
                         immutable(members, version, before, after, &at, problems);
                     }
-                    // An optional object on one side only is a matter of the rules that say when it must be there.
+                    // An optional object on one side only is left to the rules across members.
                     (_, _, Presence::Optional) => {}
                     (before, after, Presence::Always) => {
                         let (before, after) = (before.unwrap_or(&none), after.unwrap_or(&none));

@@ -111,7 +111,7 @@ impl<V: Version> Member<V> {
         self
     }
 
-    /// Says more about a missing one to callers of versions up to this one.
+    /// Adds a hint for callers of versions up to this one that omit it.
     pub const fn hint_until(mut self, version: V, text: &'static str) -> Self {
         self.hint = Some((version, text));
         self

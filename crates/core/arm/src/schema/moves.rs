@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_as_the_older_version_has_them() {
+    fn paths_are_reported_as_the_older_version_has_them() {
         assert_eq!(MOVE.path("a.vault").as_deref(), Some("a.key.vault"));
         assert_eq!(MOVE.path("a.vault.x").as_deref(), Some("a.key.vault.x"));
         assert_eq!(MOVE.path("a.vaultName"), None);

@@ -1,4 +1,4 @@
-//! The problems of one request: collected in any order, told once each, in path order, in the caller's terms.
+//! The problems of one request: collected in any order, reported once each, in path order, with the paths of the caller's api-version.
 
 use std::cmp::Ordering;
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_told_once_each_in_path_order() {
+    fn problems_are_reported_once_each_in_path_order() {
         let at = |path: &str| FieldError::required(&FieldPath::new(path));
         let problems = tidy(vec![at("b[10].x"), at("b[2].x"), at("a"), at("b[2].x"), at("b[2]"), at("b")]);
         let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();

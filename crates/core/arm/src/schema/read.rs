@@ -1,7 +1,7 @@
 //! Reads a body by its table, in one pass.
 //!
-//! Two kinds of problem come out. What cannot be decoded (a number where a text belongs) is told alone, all of it at
-//! once: nothing sensible can be said about the rest. Everything else is collected while the walk repairs the value —
+//! Two kinds of problem come out. What cannot be decoded (a number where a text belongs) is reported alone, all of it at
+//! once: the rest cannot be judged. Everything else is collected while the walk repairs the value —
 //! a wrong word becomes a right one, a wrong id is left out — so that the typed structs can be made and the rules
 //! across members can add what they find.
 
@@ -208,7 +208,7 @@ impl<V: Version> Reader<V> {
                 let mut out = Map::new();
                 for (key, sent) in entries {
                     let before = before.and_then(|before| before.get(key));
-                    // `null` says that there is no such entry.
+                    // `null` removes the entry.
                     if let Some(value) =
                         (!sent.is_null()).then(|| self.value(*kind, sent, before, &at.key(key)))
                     {
@@ -287,7 +287,7 @@ impl<V: Version> Reader<V> {
     }
 }
 
-/// `null` is none; so is an empty text where a text says something.
+/// `null` is none; so is an empty text.
 fn is_unset<V: Version>(sent: &Value, member: &Member<V>) -> bool {
     match sent {
         Value::Null => true,

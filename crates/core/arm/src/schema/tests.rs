@@ -99,7 +99,7 @@ fn required_members_are_missed_unless_the_stored_object_lacks_them_too() {
 }
 
 #[test]
-fn wrong_values_are_told_and_repaired() {
+fn wrong_values_are_reported_and_repaired() {
     let mut body = good();
     body["count"] = json!(10);
     body["late"] = json!("C");
@@ -133,7 +133,7 @@ fn kept_members_survive_a_replace_that_omits_them_and_others_do_not() {
 }
 
 #[test]
-fn a_moved_member_is_read_from_its_old_place_and_told_there() {
+fn a_moved_member_is_read_from_its_old_place_and_reported_there() {
     let mut body = good();
     body["inner"]["moved"] = json!("x");
     let (canonical, _) = read_new(First, body.clone());

@@ -38,9 +38,9 @@ fn a_name_in_the_body_is_the_one_of_the_url() {
 }
 
 #[test]
-fn members_that_are_missing_are_told_together() {
+fn members_that_are_missing_are_reported_together() {
     let body = json!({"location": "uksouth"});
-    let missing = |version| told(Cluster::create(version, &body, &World::cluster().cx()));
+    let missing = |version| problems_of(Cluster::create(version, &body, &World::cluster().cx()));
     let mut expected = vec![
         "properties.etcd.dataEncryption.keyManagementMode: Required value",
         "properties.platform.networkSecurityGroupId: Required value",
@@ -63,7 +63,7 @@ fn an_identity_url_is_needed_unless_one_only_asks() {
     let mut world = World::cluster();
     world.identity_url = None;
     assert_eq!(
-        told(Cluster::create(NEWEST, &cluster_body(NEWEST), &world.cx())),
+        problems_of(Cluster::create(NEWEST, &cluster_body(NEWEST), &world.cx())),
         ["identity: Required value: the X-Ms-Identity-Url header must be sent"]
     );
     world.preflight = true;
@@ -242,16 +242,16 @@ fn each_choice_of_encryption_needs_its_part() {
         let at = "properties.etcd.dataEncryption.customerManaged";
         let mut body = cluster_body(version);
         remove(&mut body, &format!("{at}.kms"));
-        let problems = told(Cluster::create(version, &body, &World::cluster().cx()));
+        let problems = problems_of(Cluster::create(version, &body, &World::cluster().cx()));
         assert_eq!(problems, [format!("{at}.kms: Required value")]);
         remove(&mut body, at);
-        let problems = told(Cluster::create(version, &body, &World::cluster().cx()));
+        let problems = problems_of(Cluster::create(version, &body, &World::cluster().cx()));
         assert_eq!(problems, [format!("{at}: Required value")]);
     }
     let mut body = cluster_body(V2025_12_23Preview);
     remove(&mut body, "properties.etcd.dataEncryption.customerManaged.kms.visibility");
     assert_eq!(
-        told(Cluster::create(V2025_12_23Preview, &body, &World::cluster().cx())),
+        problems_of(Cluster::create(V2025_12_23Preview, &body, &World::cluster().cx())),
         ["properties.etcd.dataEncryption.customerManaged.kms.visibility: Required value"]
     );
 }

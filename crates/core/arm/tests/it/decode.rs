@@ -1,4 +1,4 @@
-//! What cannot be decoded is told at once and exactly; what is not for callers to say is ignored.
+//! What cannot be decoded is reported at once and exactly; what callers cannot set is ignored.
 
 use aro_arm::ArmError;
 use aro_arm::hcp::cluster::Cluster;
@@ -12,7 +12,7 @@ use crate::fixtures::*;
 const PREFIX: &str = "The request content was invalid and could not be deserialized: ";
 
 #[test]
-fn every_wrong_type_is_told_with_its_path() {
+fn every_wrong_type_is_reported_with_its_path() {
     let rows: &[(&str, Value, &str)] = &[
         ("properties", json!([]), "expected an object, got an array"),
         ("properties.nodeDrainTimeoutMinutes", json!("5"), "expected an integer, got a string"),
@@ -44,7 +44,7 @@ fn every_wrong_type_is_told_with_its_path() {
     );
     let mut body = cluster_body(NEWEST);
     body["tags"]["n"] = json!(1);
-    let problems = told(Cluster::create(NEWEST, &body, &World::cluster().cx()));
+    let problems = problems_of(Cluster::create(NEWEST, &body, &World::cluster().cx()));
     assert_eq!(problems, [format!("tags[n]: {PREFIX}tags[n]: expected a string, got a number")]);
 }
 
@@ -60,12 +60,12 @@ fn a_body_that_is_no_object_has_no_target() {
 }
 
 #[test]
-fn all_wrong_types_are_told_together_and_before_anything_else() {
+fn all_wrong_types_are_reported_together_and_before_anything_else() {
     let mut body = external_auth_body();
     set(&mut body, "properties.issuer.url", json!(1));
     set(&mut body, "properties.clients.0.type", json!(2));
     set(&mut body, "properties.clients.1.type", json!("Nonsense"));
-    let problems = told(ExternalAuth::create(NEWEST, &body, &World::external_auth().cx()));
+    let problems = problems_of(ExternalAuth::create(NEWEST, &body, &World::external_auth().cx()));
     assert_eq!(
         problems,
         [
@@ -190,7 +190,7 @@ fn an_empty_text_is_like_none() {
     assert_eq!(Cluster::create(NEWEST, &body, &World::cluster().cx()).unwrap(), expected);
     set(&mut body, "properties.platform.subnetId", json!(""));
     assert_eq!(
-        told(Cluster::create(NEWEST, &body, &World::cluster().cx())),
+        problems_of(Cluster::create(NEWEST, &body, &World::cluster().cx())),
         ["properties.platform.subnetId: Required value"]
     );
 }

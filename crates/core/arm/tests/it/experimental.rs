@@ -50,7 +50,7 @@ fn tags_mean_nothing_without_the_feature() {
 }
 
 #[test]
-fn wrong_tags_are_told() {
+fn wrong_tags_are_reported() {
     let world = World::cluster().experimental();
     for (name, value, why) in [
         ("single-replica", "yes", "Unsupported value: \"yes\": supported values: \"SingleReplica\""),
@@ -69,10 +69,10 @@ fn wrong_tags_are_told() {
         ),
         ("max-deletion-duration", "59s", "Invalid value: \"59s\": must be at least 1m"),
     ] {
-        assert_eq!(told(tagged(&[(name, value)], &world)), [format!("tags[{PREFIX}{name}]: {why}")]);
+        assert_eq!(problems_of(tagged(&[(name, value)], &world)), [format!("tags[{PREFIX}{name}]: {why}")]);
     }
     assert_eq!(
-        told(tagged(&[("singel", "x")], &world)),
+        problems_of(tagged(&[("singel", "x")], &world)),
         [format!("tags[{PREFIX}singel]: Invalid value: \"{PREFIX}singel\": unrecognized experimental tag")]
     );
 }
@@ -101,7 +101,7 @@ fn the_next_major_version_is_open() {
     assert!(Cluster::create(NEWEST, &body, &World::cluster().experimental().cx()).is_ok());
     set(&mut body, "properties.version.id", json!("five"));
     assert_eq!(
-        told(Cluster::create(NEWEST, &body, &World::cluster().experimental().cx())),
+        problems_of(Cluster::create(NEWEST, &body, &World::cluster().experimental().cx())),
         [
             "properties.version.id: Invalid value: \"five\": must be specified as MAJOR.MINOR or as a full version"
         ]

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::fixtures::*;
 
 #[test]
-fn what_is_missing_is_told_together() {
+fn what_is_missing_is_reported_together() {
     for version in ApiVersion::ALL {
         assert_eq!(
-            told(ExternalAuth::create(version, &json!({}), &World::external_auth().cx())),
+            problems_of(ExternalAuth::create(version, &json!({}), &World::external_auth().cx())),
             [
                 "properties.claim.mappings.username.claim: Required value",
                 "properties.issuer.audiences: Required value",

@@ -276,7 +276,7 @@ pub fn get<'a>(body: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Problems as `path: message`.
-pub fn told<T: std::fmt::Debug>(result: Result<T, Vec<FieldError>>) -> Vec<String> {
+pub fn problems_of<T: std::fmt::Debug>(result: Result<T, Vec<FieldError>>) -> Vec<String> {
     list(result.unwrap_err())
 }
 

@@ -17,8 +17,8 @@ fn names_have_at_most_15_characters() {
 }
 
 #[test]
-fn what_is_missing_is_told_together() {
-    let missing = |version| told(NodePool::create(version, &json!({}), &World::node_pool().cx()));
+fn what_is_missing_is_reported_together() {
+    let missing = |version| problems_of(NodePool::create(version, &json!({}), &World::node_pool().cx()));
     assert_eq!(
         missing(NEWEST),
         ["properties.platform.vmSize: Required value", "properties.version.id: Required value"]

@@ -81,10 +81,10 @@ fn null_is_refused_where_a_replace_refuses_it() {
     for version in ApiVersion::ALL {
         let result = Cluster::made(version).patch(version, &patch, &World::cluster().cx());
         if version == V2024_06_10Preview {
-            assert_eq!(told(result), ["properties.network.hostPrefix: Forbidden: field is immutable"]);
+            assert_eq!(problems_of(result), ["properties.network.hostPrefix: Forbidden: field is immutable"]);
         } else {
             assert_eq!(
-                told(result),
+                problems_of(result),
                 [
                     "properties.autoscaling.maxNodesTotal: Invalid value: null: must not be null",
                     "properties.network.hostPrefix: Invalid value: null: must not be null",
@@ -100,7 +100,7 @@ fn identities_meet_in_a_merge_however_they_are_spelt() {
     let patch = json!({"identity": {"userAssignedIdentities": {shouted: {}}}});
     assert_eq!(patched(NEWEST, patch).render(NEWEST), Cluster::made(NEWEST).render(NEWEST));
     let gone = json!({"identity": {"userAssignedIdentities": {mi("cp").to_lowercase(): null}}});
-    let problems = told(Cluster::made(NEWEST).patch(NEWEST, &gone, &World::cluster().cx()));
+    let problems = problems_of(Cluster::made(NEWEST).patch(NEWEST, &gone, &World::cluster().cx()));
     assert!(
         problems.len() == 1 && problems[0].ends_with("identity is not assigned to this resource"),
         "{problems:?}"
@@ -119,9 +119,9 @@ fn a_patch_in_an_old_version_keeps_what_only_newer_ones_know() {
 }
 
 #[test]
-fn wrong_types_in_a_patch_are_told() {
+fn wrong_types_in_a_patch_are_reported() {
     let problems =
-        told(Cluster::made(NEWEST).patch(NEWEST, &json!({"properties": 5}), &World::cluster().cx()));
+        problems_of(Cluster::made(NEWEST).patch(NEWEST, &json!({"properties": 5}), &World::cluster().cx()));
     assert_eq!(problems.len(), 1);
     assert!(problems[0].ends_with("properties: expected an object, got a number"), "{problems:?}");
 }

@@ -191,16 +191,16 @@ fn what_else_a_replace_omits_goes_back_to_its_default() {
     assert_eq!(properties["api"], json!({"visibility": "Public"}));
     let mut body = cluster_body(NEWEST);
     remove(&mut body, "properties.network.podCidr");
-    let problems = told(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx()));
+    let problems = problems_of(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx()));
     assert_eq!(problems, immutable("properties.network.podCidr"));
 }
 
 #[test]
-fn a_missing_create_only_member_is_told_once() {
+fn a_missing_create_only_member_is_reported_once() {
     let mut body = cluster_body(NEWEST);
     remove(&mut body, "properties.platform.subnetId");
     assert_eq!(
-        told(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx())),
+        problems_of(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx())),
         ["properties.platform.subnetId: Required value"]
     );
 }

@@ -1,4 +1,4 @@
-//! Things that went wrong elsewhere and must not here. Each test says what.
+//! Weaknesses of other implementations, one per test.
 
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::version::ApiVersion::{self, *};
@@ -13,7 +13,8 @@ fn a_kms_update_without_customer_managed_is_refused_and_never_panics() {
             let cut = format!("properties.etcd.dataEncryption.{cut}");
             let mut body = cluster_body(version);
             remove(&mut body, &cut);
-            let problems = told(Cluster::made(version).replace(version, &body, &World::cluster().cx()));
+            let problems =
+                problems_of(Cluster::made(version).replace(version, &body, &World::cluster().cx()));
             assert!(
                 problems.iter().any(|problem| problem.contains("Required value")),
                 "{version}: {problems:?}"
@@ -43,14 +44,14 @@ fn a_cluster_made_before_integration_subnets_can_be_written_with_newer_versions(
         // It is decided at creation: it stays absent.
         if version > V2024_06_10Preview {
             set(&mut body, at, json!(subnet("integration")));
-            let problems = told(cluster.replace(version, &body, &World::cluster().cx()));
+            let problems = problems_of(cluster.replace(version, &body, &World::cluster().cx()));
             assert_eq!(problems, [format!("{at}: Forbidden: field is immutable")], "{version}");
         }
     }
     // A cluster that has one cannot lose it.
     let mut body = cluster_body(NEWEST);
     remove(&mut body, at);
-    let problems = told(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx()));
+    let problems = problems_of(Cluster::made(NEWEST).replace(NEWEST, &body, &World::cluster().cx()));
     assert_eq!(problems, [format!("{at}: Required value")]);
 }
 
@@ -146,7 +147,7 @@ fn old_versions_say_that_customer_managed_must_be_sent() {
         let mut body = cluster_body(version);
         remove(&mut body, at);
         assert_eq!(
-            told(Cluster::create(version, &body, &World::cluster().cx())),
+            problems_of(Cluster::create(version, &body, &World::cluster().cx())),
             [format!(
                 "{at}: Required value: \"CustomerManaged\" must be sent; \"PlatformManaged\", the default of this api-version, is not supported"
             )]

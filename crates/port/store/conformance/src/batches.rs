@@ -24,11 +24,11 @@ pub async fn a_batch_with_a_failing_last_operation_leaves_nothing<F: Fixture>(fi
     assert!(get(&store, "p", "new").await.is_none());
     assert_eq!(get(&store, "p", "kept").await.unwrap().etag, kept.etag);
     assert_eq!(ids(&store, &Query::partition(super::THINGS, part("p")), 10).await, ["doomed", "kept"]);
-    // A cursor may lie a little before what is already written, so what came earlier may be told again.
+    // A cursor may lie a little before what is already written, so what came earlier may be delivered again.
     for change in super::drain(&store, Some(cursor), 10).await.0 {
         assert!(
             change.version() == 1 && change.key().id.as_str() != "new",
-            "the feed tells of it: {change:?}"
+            "the feed delivers it: {change:?}"
         );
     }
     assert_eq!(create(&store, "p", "new").await.version, 1);
@@ -77,7 +77,7 @@ pub async fn a_document_that_is_too_large_is_refused_and_the_largest_is_taken<F:
     assert!(matches!(refused, Err(StoreError::Batch(BatchError::TooLarge { .. }))));
 }
 
-/// Nobody shall find out when moving to another backend.
+/// By every backend, so that a move to another one finds none of them.
 pub async fn names_that_some_backend_cannot_hold_are_refused<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let long = "x".repeat(1024);

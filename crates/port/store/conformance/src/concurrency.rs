@@ -38,7 +38,7 @@ pub async fn concurrent_increments_are_all_counted<F: Fixture>(fixture: &mut F) 
     assert_eq!(end.version, 801);
 }
 
-/// And the others are told the winner's etag.
+/// And the others get the winner's etag.
 pub async fn of_concurrent_creates_of_one_key_exactly_one_wins<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     for round in 0..5 {
@@ -88,7 +88,7 @@ pub async fn a_reader_never_sees_half_a_batch<F: Fixture>(fixture: &mut F) {
     }
 }
 
-/// A consumer that is told of version n and reads must get at least n: no cache may lag behind the feed.
+/// A consumer that gets version n from the feed and reads must get at least n: no cache may lag behind the feed.
 pub async fn what_the_feed_has_shown_is_what_a_read_returns<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     for n in 0..4 {
@@ -109,9 +109,14 @@ pub async fn what_the_feed_has_shown_is_what_a_read_returns<F: Fixture>(fixture:
     while !tasks.is_empty() {
         let (changes, next) = drain(&store, cursor, 100).await;
         for change in &changes {
-            let Change::Upsert(told) = change else { continue };
-            let read = store.get(&told.key).await.unwrap().unwrap();
-            assert!(read.version >= told.version, "read {} after being told {}", read.version, told.version);
+            let Change::Upsert(delivered) = change else { continue };
+            let read = store.get(&delivered.key).await.unwrap().unwrap();
+            assert!(
+                read.version >= delivered.version,
+                "read {} after {} was delivered",
+                read.version,
+                delivered.version
+            );
         }
         cursor = Some(next);
         while let Some(done) = tasks.try_join_next() {

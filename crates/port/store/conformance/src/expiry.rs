@@ -82,7 +82,7 @@ pub async fn a_replace_without_ttl_makes_a_document_permanent<F: Fixture>(fixtur
     assert!(get(&store, "p", "b").await.is_none());
 }
 
-/// Expiry is not told; an expired document is simply no longer delivered.
+/// Expiry is not delivered; an expired document is simply no longer delivered.
 pub async fn an_expired_document_vanishes_from_the_feed<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let start = store.latest_cursor(THINGS).await.unwrap();

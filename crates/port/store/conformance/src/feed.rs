@@ -86,7 +86,7 @@ pub async fn a_partition_is_delivered_in_the_order_of_its_writes<F: Fixture>(fix
     assert_eq!(of_p, expected);
 }
 
-/// So that a consumer can tell that it need not store it again.
+/// So that a consumer sees that it need not store it again.
 pub async fn nothing_new_gives_back_the_same_cursor<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let empty = store.latest_cursor(THINGS).await.unwrap();
@@ -162,7 +162,7 @@ pub async fn a_cursor_that_is_not_ours_is_refused<F: Fixture>(fixture: &mut F) {
     }
 }
 
-/// Starts writers that create, replace and delete in their own partitions until told to stop.
+/// Starts writers that create, replace and delete in their own partitions until the test stops them.
 fn writers(store: &SharedStore, count: usize, stop: &Arc<AtomicBool>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for w in 0..count {

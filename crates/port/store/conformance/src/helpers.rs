@@ -165,7 +165,7 @@ pub async fn a_lost_reply_is_a_write_that_happened<F: Fixture>(fixture: &mut F) 
     assert_eq!(faults.injected(), 1);
 }
 
-/// And tells what a real one would.
+/// And returns what a real one would.
 pub async fn a_scripted_conflict_and_a_failure_before_write_nothing<F: Fixture>(fixture: &mut F) {
     let (store, faults) = FaultStore::wrap(fixture.store(), 1);
     let etag = create(&store, "p", "a").await.etag;
@@ -182,8 +182,8 @@ pub async fn a_scripted_conflict_and_a_failure_before_write_nothing<F: Fixture>(
     store.ping().await.unwrap();
 }
 
-/// Lost replies, failures, conflicts, delays and repeated pages, all at once; whoever retries and compares versions
-/// ends up with the truth.
+/// Lost replies, failures, conflicts, delays and repeated pages, all at once; a reader that retries and compares versions
+/// converges.
 pub async fn an_informer_converges_under_random_faults<F: Fixture>(fixture: &mut F) {
     let inner = fixture.store();
     let (store, faults) = FaultStore::wrap(Arc::clone(&inner), 42);

@@ -196,7 +196,7 @@ pub(crate) async fn get(store: &SharedStore, partition: &str, id: &str) -> Optio
     store.get(&key(partition, id)).await.unwrap()
 }
 
-/// Asserts that this is a conflict and returns its index and the etag it tells.
+/// Asserts that this is a conflict and returns its index and the etag in it.
 #[track_caller]
 pub(crate) fn conflict<T: std::fmt::Debug>(result: Result<T, StoreError>) -> (usize, Option<ETag>) {
     match result {
@@ -238,7 +238,7 @@ pub(crate) async fn drain(store: &SharedStore, after: Option<Cursor>, limit: usi
     }
 }
 
-/// Reads the feed until `enough` says so: a feed may lag a moment behind a write by another connection.
+/// Reads the feed until `enough` holds: a feed may lag a moment behind a write by another connection.
 pub(crate) async fn drain_until(
     store: &SharedStore,
     after: Option<Cursor>,

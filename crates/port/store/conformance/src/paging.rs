@@ -77,7 +77,7 @@ pub async fn a_token_survives_a_restart<F: Fixture>(fixture: &mut F) {
     assert_eq!(rest.items[0].key.id.as_str(), "d02");
 }
 
-/// Junk, cut tokens and tokens of another query are told apart from an empty page.
+/// Junk, cut tokens and tokens of another query are distinct from an empty page.
 pub async fn bad_tokens_are_refused<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     fill(&store, "p", 5).await;

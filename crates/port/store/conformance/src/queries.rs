@@ -38,7 +38,7 @@ pub async fn a_document_without_a_resource_id_is_found_by_its_key_only<F: Fixtur
     }
     let key = DocKey { container: THINGS, partition: part("p"), id: DocId::new("unlisted") };
     assert_eq!(store.get(&key).await.unwrap().unwrap().resource_id, "");
-    // The feed tells of it, though perhaps not at once.
+    // The feed delivers it, though perhaps not at once.
     drain_until(&store, None, |changes| changes.iter().any(|change| change.key() == &key)).await;
 }
 

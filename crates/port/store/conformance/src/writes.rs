@@ -40,7 +40,7 @@ pub async fn creating_what_exists_conflicts<F: Fixture>(fixture: &mut F) {
     assert!(get(&store, "p", "a").await.unwrap().body.get().contains("\"a\""));
 }
 
-/// A stale or foreign etag is refused and told the current one.
+/// A stale or foreign etag is refused, with the current one in the error.
 pub async fn replacing_needs_the_current_etag<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let first = create(&store, "p", "a").await;
@@ -81,7 +81,7 @@ pub async fn checking_guards_a_batch_and_writes_nothing<F: Fixture>(fixture: &mu
     assert!(get(&store, "p", "b").await.is_none());
 }
 
-/// No waiting for anything between delete and create; the version tells the new life from the old.
+/// No waiting for anything between delete and create; the version distinguishes the new life from the old.
 pub async fn a_deleted_document_is_gone_at_once_and_can_be_created_anew<F: Fixture>(fixture: &mut F) {
     let store = fixture.store();
     let mut last = 0;

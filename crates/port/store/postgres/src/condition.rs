@@ -52,7 +52,7 @@ pub(crate) fn expression(statement: &mut Statement, expr: &Expr) {
     }
 }
 
-/// What can be told without reading the body as a value: by the digest in the row, then by the body's text. The digests
+/// What can be decided without reading the body as a value: by the digest in the row, then by the body's text. The digests
 /// of bodies that are alike fail alike: some words pass in many of them at once, and to look for a text costs less than
 /// to parse. One `CASE`, since the planner would put the text first: it does not count what fetching it costs.
 pub(crate) fn ruled_in(statement: &mut Statement, condition: &Condition) {

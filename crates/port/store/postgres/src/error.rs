@@ -29,7 +29,7 @@ pub enum OpenError {
     /// The schema is older than this release needs.
     #[error("the database has schema version {found}, this release needs {known}; migrate first")]
     TooOld {
-        /// What the database says.
+        /// The database's error.
         found: i32,
         /// What we need.
         known: i32,
@@ -37,7 +37,7 @@ pub enum OpenError {
     /// A later release migrated this database.
     #[error("the database has schema version {found}, this release knows up to {known}; use a newer release")]
     TooNew {
-        /// What the database says.
+        /// The database's error.
         found: i32,
         /// What we know.
         known: i32,

@@ -63,7 +63,7 @@ pub(crate) async fn changes(
 }
 
 /// `ending` is the last place all transactions up to which are over; `newest` the last that can exist at all.
-/// `hidden` tells that something is committed but has to wait for an older transaction; it is asked for in the feed's
+/// `hidden` is set when something is committed but has to wait for an older transaction; it is asked for in the feed's
 /// order, so that no plan looks for it through the whole container.
 pub(crate) const CHANGES: &str = "
     SELECT d.partition, d.id, d.kind_written, d.resource_id, d.version, d.modified, d.expires, d.deleted, d.body, d.pos,

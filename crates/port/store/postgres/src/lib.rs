@@ -1,4 +1,4 @@
-//! The document store on PostgreSQL: for several replicas, or where a database is already looked after.
+//! The document store on PostgreSQL: for several replicas, or where a database is already operated.
 //!
 //! How it works: batches that wait go together into one call of a function in the database (one round trip, one
 //! transaction), each judged on its own; see ADR 0016. It first takes an advisory lock on each partition, then checks
@@ -9,8 +9,8 @@
 //! What it is not: usable through a pooler that changes sessions between transactions, since it keeps prepared
 //! statements and session settings.
 //!
-//! Invariants: success is told only after the server said that the commit is done; whatever goes wrong before that
-//! word is [`aro_store::StoreError::Unavailable`]. Every call has a deadline, on both ends. The feed waits for the
+//! Invariants: success is returned only after the server confirmed the commit; any failure before that
+//! is [`aro_store::StoreError::Unavailable`]. Every call has a deadline, on both ends. The feed waits for the
 //! oldest running transaction of the whole server: long transactions elsewhere delay it, never break it.
 #![warn(missing_docs)]
 

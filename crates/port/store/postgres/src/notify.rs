@@ -1,6 +1,6 @@
 //! Wake-ups between replicas.
 //!
-//! One task owns one connection, on which it listens and over which it tells of this replica's commits. `NOTIFY`
+//! One task owns one connection, on which it listens and over which it announces this replica's commits. `NOTIFY`
 //! inside a writing transaction would take a lock over the whole database at commit, so it is sent afterwards,
 //! gathered over a short while. Whatever is lost here, polling finds within a second.
 
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 const CHANNEL: &str = "aro_store_changes";
 
-/// How long commits are gathered before others are told.
+/// How long commits are gathered before they are announced.
 const GATHER: Duration = Duration::from_millis(10);
 
 /// Between attempts to connect.
@@ -82,25 +82,25 @@ impl Notifier {
         let (client, mut connection) = self.config.connect(self.connector.clone()).await?;
         let listen_sql = format!("LISTEN {CHANNEL}");
         let mut listen = pin!(client.batch_execute(&listen_sql).fuse());
-        let mut tell = pin!(Fuse::terminated());
+        let mut announce = pin!(Fuse::terminated());
         let mut outbox = pin!(self.next_outbox().fuse());
         loop {
             tokio::select! {
                 listening = &mut listen => {
                     listening?;
-                    // What was told while nobody listened is lost: let everybody look.
+                    // Announcements during the gap are lost: all readers poll once.
                     self.signals.wake_all();
                 }
                 containers = &mut outbox => {
                     let client = &client;
-                    tell.set(async move {
+                    announce.set(async move {
                         client.query(
                             "SELECT pg_notify($1, c) FROM unnest($2::text[]) c", &[&CHANNEL, &containers]
                         ).await
                     }.fuse());
                 }
-                told = &mut tell => {
-                    told?;
+                announced = &mut announce => {
+                    announced?;
                     outbox.set(self.next_outbox().fuse());
                 }
                 message = poll_fn(|context| connection.poll_message(context)) => match message {

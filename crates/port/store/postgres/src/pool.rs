@@ -111,7 +111,7 @@ impl Connections {
         self.read_with(sql, params, Plan::Keep).await
     }
 
-    /// The same, with a say in whether the statement is remembered.
+    /// The same; the caller decides whether the statement is kept.
     pub(crate) async fn read_with(
         &self,
         sql: &str,
@@ -131,8 +131,8 @@ impl Connections {
     }
 }
 
-/// The server gives up a little before we do, so that it does not work for nobody. Every statement here is meant to
-/// use an index: while a table is small or freshly filled its statistics would say otherwise, and the plan is kept.
+/// The server gives up a little before we do, so that it does no work without a caller. Every statement here is meant to
+/// use an index: while a table is small or freshly filled its statistics suggest otherwise, and the plan is kept.
 pub(crate) fn session_settings(deadline: Duration) -> String {
     let statement = (deadline * 9 / 10).as_millis().max(1);
     format!(

@@ -59,7 +59,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Adds a batch; tells whether a group can start now.
+    /// Adds a batch; returns whether a group can start now.
     pub(crate) fn push(&mut self, waiting: Waiting) -> bool {
         if self.closed {
             return false;
@@ -79,7 +79,7 @@ impl Queue {
         let mut queue = std::mem::take(&mut self.waiting).into_iter();
         for next in queue.by_ref() {
             if next.reply.is_closed() {
-                // Whoever asked has gone, and nothing was tried yet.
+                // The caller is gone, and nothing was tried yet.
                 continue;
             }
             if group.is_full_for(&next) {
@@ -107,14 +107,14 @@ impl Queue {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// Nobody holds these any more.
+    /// Releases partitions.
     pub(crate) fn free(&mut self, partitions: &[Partition]) {
         for partition in partitions {
             self.taken.remove(partition);
         }
     }
 
-    /// Nothing starts after this; whoever waits is told by the loss of its reply.
+    /// Nothing starts after this; waiting callers lose their reply channel.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.waiting.clear();
@@ -242,6 +242,6 @@ mod tests {
         let mut late = push(&mut queue, &["q/a"]);
         queue.close();
         assert!(queue.next_group().is_none());
-        assert!(late.remove(0).try_recv().is_err(), "told by the loss of its reply");
+        assert!(late.remove(0).try_recv().is_err(), "its reply channel is closed");
     }
 }

@@ -237,7 +237,7 @@ fn page_statement(
     let mut statement = statement(&columns, query, false, now);
     if let Some(position) = after {
         let tie: i64 = position.tie.parse().map_err(|_| StoreError::BadToken)?;
-        // Two conditions say what a row comparison says; with one parameter each they fit the builder, and the
+        // Two conditions equal a row comparison; with one parameter each they fit the builder, and the
         // first is what the index needs.
         statement.and("d.resource_folded >= ?", position.resource_id.clone());
         let tie = statement.bind(tie);

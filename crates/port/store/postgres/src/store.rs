@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// A document store in a PostgreSQL database.
 ///
-/// Its background tasks belong to the store itself and not to whoever built it: the store must outlive every
+/// Its background tasks belong to the store itself and not to its builder: the store must outlive every
 /// scope that uses it, and [`PostgresStore::close`] (or dropping it) ends them.
 pub struct PostgresStore {
     connections: Arc<Connections>,

@@ -69,7 +69,7 @@ impl Upkeep {
         }
     }
 
-    /// Somebody else may be at it, or may have to be (the table's owner): then it is left to them.
+    /// Another replica may be doing it, or only the table's owner may: then it is left out here.
     async fn gather_statistics(&self) {
         if let Err(error) = self.connections.query("ANALYZE (SKIP_LOCKED) store_document", &[]).await {
             tracing::debug!(error = %chain(&error), "gathering statistics failed");

@@ -19,7 +19,7 @@ const WRITE: &str =
 pub(crate) enum Outcome {
     /// It was written, or refused.
     Done(Result<Vec<Written>, StoreError>),
-    /// Somebody else is writing to its partition; nothing was tried.
+    /// Another process is writing to its partition; nothing was tried.
     Busy,
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn write(
     Ok(group.iter().map(outcome).collect())
 }
 
-/// What the server says about an operation.
+/// The server's reply to an operation.
 #[derive(Debug, Clone)]
 struct Answer {
     outcome: i16,

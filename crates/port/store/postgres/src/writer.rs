@@ -3,11 +3,11 @@
 //! A batch starts at once if it can; otherwise it waits in [`crate::queue`] until a transaction is over and goes with
 //! whatever else waits. Each batch is judged on its own and its caller gets its own answer, after the commit. A
 //! transaction of several batches never waits for a partition that another process writes to: those of its batches come
-//! back untried and run again by partition, where waiting delays nobody else.
+//! back untried and run again by partition, where waiting delays no other batch.
 //!
 //! Invariants: a partition is freed only after its transaction is over, whatever became of the task. When a transaction
-//! fails and the server said that it was undone, its batches are tried one by one, so that none fails for another's
-//! sake; when nobody knows, all callers hear `Unavailable` and nothing is tried twice.
+//! fails and the server confirmed the rollback, its batches are tried one by one, so that none fails for another's
+//! sake; when the outcome is unknown, all callers get `Unavailable` and nothing is tried twice.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,9 +110,9 @@ impl Writer {
         }
     }
 
-    /// Runs a group and answers; returns what has to wait for somebody else.
+    /// Runs a group and answers; returns what has to wait for another process.
     async fn attempt(&self, mut group: Vec<Waiting>, wait: bool) -> Vec<Waiting> {
-        // Whoever asked may be past its deadline by now, and has no use for a write.
+        // A caller past its deadline has no use for a write.
         group.retain(|waiting| !waiting.reply.is_closed());
         if group.is_empty() {
             return group;
@@ -205,7 +205,7 @@ async fn run(mut turn: Turn, group: Vec<Waiting>) {
     }
 }
 
-/// Runs batches of one partition once whoever writes to it is done.
+/// Runs batches of one partition once its present writer is done.
 async fn wait_for(turn: Turn, group: Vec<Waiting>) {
     if let Ok(_patience) = turn.writer.patience.acquire().await {
         turn.writer.attempt(group, true).await;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use crate::effects::Effects;
 use crate::error::store_error;
 use crate::names::{ContainerRow, Names};
-use crate::tail::Told;
+use crate::tail::FeedChange;
 
 /// When the transaction happens and what depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +122,7 @@ impl BatchWriter<'_> {
             Op::Create(new) | Op::Replace(new, _) => {
                 let document = self.upsert(key(batch, op), new, row)?;
                 let written = Written { etag: document.etag.clone(), version: document.version };
-                effects.changes.push(self.told(batch, Change::Upsert(document.clone())));
+                effects.changes.push(self.change_of(batch, Change::Upsert(document.clone())));
                 effects.documents.push((document.key.clone(), Some(document)));
                 Ok(written)
             }
@@ -134,7 +134,7 @@ impl BatchWriter<'_> {
                     self.bury(row.k, version)?;
                     let key = key.clone();
                     let change = Change::Delete { key, resource_type, resource_id, version };
-                    effects.changes.push(self.told(batch, change));
+                    effects.changes.push(self.change_of(batch, change));
                 }
                 effects.documents.push((key, None));
                 Ok(Written { etag: etag_of(version, self.moment.now), version })
@@ -147,8 +147,8 @@ impl BatchWriter<'_> {
     }
 
     /// What was just written, under the number it got.
-    fn told(&self, batch: &Batch, change: Change) -> Told {
-        Told { container: batch.container(), seq: self.container.seq, change }
+    fn change_of(&self, batch: &Batch, change: Change) -> FeedChange {
+        FeedChange { container: batch.container(), seq: self.container.seq, change }
     }
 
     /// The type and the resource id of a row, as written.
@@ -250,7 +250,7 @@ impl BatchWriter<'_> {
         })
     }
 
-    /// Leaves a tombstone: the feed has yet to tell of the deletion, and the version must not start over.
+    /// Leaves a tombstone: the feed has yet to deliver the deletion, and the version must not start over.
     fn bury(&mut self, k: i64, version: u64) -> rusqlite::Result<()> {
         self.container.seq += 1;
         self.connection

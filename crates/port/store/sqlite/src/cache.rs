@@ -40,7 +40,7 @@ struct Shard {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
-/// What the cache says about a key.
+/// The cache's answer for a key.
 pub(crate) enum Lookup {
     Hit(Option<Document>),
     Miss(Ticket),
@@ -93,7 +93,7 @@ impl Cache {
         }
     }
 
-    /// Called after the commit, before anybody is told about it.
+    /// Called after the commit, before it is announced.
     pub(crate) fn commit(&self, documents: Vec<(DocKey, Option<Document>)>) {
         for (key, document) in documents {
             let mut shard = self.shard(&key);
@@ -201,7 +201,7 @@ mod tests {
         cache.begin([key("a")].iter());
         assert_eq!(version(&cache, "a"), None, "pending keys are asked of the database");
         cache.offer(&key("a"), Some(&document("a", 1, 10)), ticket(&cache, "a"));
-        assert_eq!(version(&cache, "a"), None, "nobody may fill a pending key");
+        assert_eq!(version(&cache, "a"), None, "a pending key is not filled");
         cache.commit(vec![(key("a"), Some(document("a", 2, 10)))]);
         cache.offer(&key("a"), Some(&document("a", 1, 10)), slow);
         assert_eq!(version(&cache, "a"), Some(2));

@@ -97,7 +97,7 @@ impl Checkpoints {
                 // The writer's own copy flushes as well, and its failure is the one that counts.
                 tracing::warn!(error = %chain(&error), "the store's database file could not be flushed");
             }
-            // Told last: now the rest is short, and the writer's copy does not have to wait for this one.
+            // Reported last: now the rest is short, and the writer's copy does not have to wait for this one.
             if let Ok(pages) = copied {
                 self.pages.store(pages, Relaxed);
             }

@@ -28,7 +28,7 @@ pub enum OpenError {
     /// A later release wrote this database.
     #[error("the database has schema version {found}, this release knows up to {known}; use a newer release")]
     TooNew {
-        /// What the database says.
+        /// The database's error.
         found: i64,
         /// What we can do.
         known: i64,

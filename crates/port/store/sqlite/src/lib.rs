@@ -13,7 +13,7 @@
 //! What it is not: a database several processes may share, nor a cache in front of one. For more than one
 //! replica there is `aro-store-postgres`.
 //!
-//! Invariants: an acknowledged batch is on disk; nobody can see a batch on the feed or in a query while the
+//! Invariants: an acknowledged batch is on disk; no caller can see a batch on the feed or in a query while the
 //! cache still answers with what was before; dropping the last handle stops and joins all threads.
 #![warn(missing_docs)]
 

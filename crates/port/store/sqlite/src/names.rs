@@ -1,6 +1,6 @@
 //! Numbers for containers, partitions and types, as the writer knows them.
 //!
-//! The maps are only a memory of what the database says. After a rollback they may name rows that do not exist,
+//! The maps are only a cache of the database. After a rollback they may name rows that do not exist,
 //! so the writer throws them away then.
 
 use std::collections::HashMap;

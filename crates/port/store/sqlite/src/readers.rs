@@ -15,7 +15,7 @@ use crate::schema::open_reader;
 
 type Read = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Reads waiting for a thread. A busy thread takes the next one without ever sleeping, so under load nobody has
+/// Reads waiting for a thread. A busy thread takes the next one without ever sleeping, so under load no thread has
 /// to be woken.
 #[derive(Default)]
 struct Queue {
@@ -102,7 +102,7 @@ impl Readers {
         let (reply, answer) = oneshot::channel();
         self.queue.push(Box::new(move |connection| {
             drop(place);
-            // Nobody waits any more for a read whose caller went away.
+            // The caller of the read may be gone.
             if !reply.is_closed() {
                 let _ = reply.send(read(connection));
             }

@@ -180,7 +180,7 @@ impl DocumentStore for SqliteStore {
             if let Some(page) = self.shared.tail.after(container, place, limit, now) {
                 // Waits for nothing, as a hit of the cache does.
                 tokio::task::coop::consume_budget().await;
-                return Ok(page.told(cursor, &self.life, container));
+                return Ok(page.into_change_page(cursor, &self.life, container));
             }
         }
         let (after, life) = (after.cloned(), Arc::clone(&self.life));

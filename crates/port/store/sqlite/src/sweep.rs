@@ -27,7 +27,7 @@ pub(crate) fn sweep(connection: &Connection, now: Timestamp, limit: usize) -> ru
             victims.push(row.get::<_, i64>(0)?);
             let gone = containers.entry(row.get(1)?).or_default();
             gone.version = gone.version.max(row.get(3)?);
-            // Expiry is not told on the feed, so only lost tombstones matter to its readers.
+            // Expiry is not on the feed, so only lost tombstones matter to its readers.
             if row.get(4)? {
                 gone.purged = gone.purged.max(row.get(2)?);
             }

@@ -1,8 +1,8 @@
-//! The newest changes of every container, kept after their commit: whoever follows a feed closely is answered from here,
+//! The newest changes of every container, kept after their commit: a reader that follows a feed closely is answered from here,
 //! without a thread, a statement or a copy of the bodies.
 //!
-//! It is only ever a stretch of the feed without a gap: everything after [`Recent::from`] up to [`Recent::latest`]. Who
-//! asks for more than that asks the database. It may be a moment behind the database, never ahead of it.
+//! It is only ever a stretch of the feed without a gap: everything after [`Recent::from`] up to [`Recent::latest`]. A
+//! reader that needs more asks the database. It may be a moment behind the database, never ahead of it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ const CHANGES: usize = 1024;
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// A change and its number in the feed.
-pub(crate) struct Told {
+pub(crate) struct FeedChange {
     pub(crate) container: Container,
     pub(crate) seq: i64,
     pub(crate) change: Change,
@@ -39,9 +39,9 @@ pub(crate) struct Tail(Mutex<HashMap<Container, Recent>>);
 
 impl Tail {
     /// Adds what was committed, in the order of its numbers.
-    pub(crate) fn add(&self, told: Vec<Told>) {
+    pub(crate) fn add(&self, changes: Vec<FeedChange>) {
         let mut all = self.lock();
-        for Told { container, seq, change } in told {
+        for FeedChange { container, seq, change } in changes {
             let recent = all.entry(container).or_default();
             if recent.latest != seq - 1 {
                 *recent = Recent { from: seq - 1, ..Recent::default() };
@@ -60,12 +60,12 @@ impl Tail {
     ) -> Option<Page> {
         let all = self.lock();
         let recent = all.get(&container)?;
-        // On its way from the beginning a consumer is not told of what was deleted before: the database knows how.
+        // On its way from the beginning a consumer does not get what was deleted before: the database knows how.
         let known = (recent.from..=recent.latest).contains(&place.seq) && place.until <= place.seq;
         known.then(|| recent.after(place.seq, limit, now))
     }
 
-    /// Forgets everything: the database no longer tells of some deletions, and this must not tell of more than it does.
+    /// Forgets everything: the database no longer delivers some deletions, and the tail must not deliver more than it does.
     pub(crate) fn clear(&self) {
         for recent in self.lock().values_mut() {
             *recent = Recent { from: recent.latest, latest: recent.latest, ..Recent::default() };
@@ -85,8 +85,13 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// As the store returns it, for somebody who came with a cursor.
-    pub(crate) fn told(self, cursor: &aro_store::Cursor, life: &str, container: Container) -> ChangePage {
+    /// As the store returns it to a reader with a cursor.
+    pub(crate) fn into_change_page(
+        self,
+        cursor: &aro_store::Cursor,
+        life: &str,
+        container: Container,
+    ) -> ChangePage {
         let Self { changes, seq, more } = self;
         let next =
             if changes.is_empty() { cursor.clone() } else { Place { seq, until: 0 }.write(life, container) };
@@ -144,7 +149,7 @@ mod tests {
 
     const THINGS: Container = Container::new("things");
 
-    fn told(seq: i64) -> Told {
+    fn change(seq: i64) -> FeedChange {
         let key = DocKey { container: THINGS, partition: PartitionKey::new("p"), id: DocId::new("a") };
         let change = Change::Delete {
             key,
@@ -152,7 +157,7 @@ mod tests {
             resource_id: String::new(),
             version: seq.unsigned_abs(),
         };
-        Told { container: THINGS, seq, change }
+        FeedChange { container: THINGS, seq, change }
     }
 
     /// The numbers after a place, and whether there is more.
@@ -165,7 +170,7 @@ mod tests {
     fn only_what_is_known_without_a_gap_is_told() {
         let tail = Tail::default();
         assert_eq!(after(&tail, 0, 10), None, "nothing is known yet");
-        tail.add((5..=8).map(told).collect());
+        tail.add((5..=8).map(change).collect());
         assert_eq!(after(&tail, 3, 10), None, "4 is not known");
         assert_eq!(after(&tail, 4, 10), Some((vec![5, 6, 7, 8], 8, false)));
         assert_eq!(after(&tail, 4, 2), Some((vec![5, 6], 6, true)));
@@ -174,7 +179,7 @@ mod tests {
         assert_eq!(after(&tail, 9, 2), None, "the database was faster");
         let beginner = Place { seq: 4, until: 7 };
         assert!(tail.after(THINGS, beginner, 10, Timestamp::UNIX_EPOCH).is_none());
-        tail.add(vec![told(20)]);
+        tail.add(vec![change(20)]);
         assert_eq!(after(&tail, 8, 10), None, "something is missing between");
         assert_eq!(after(&tail, 19, 10), Some((vec![20], 20, false)));
         tail.clear();
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn it_keeps_a_bounded_number() {
         let tail = Tail::default();
-        tail.add((1..=CHANGES as i64 + 10).map(told).collect());
+        tail.add((1..=CHANGES as i64 + 10).map(change).collect());
         assert!(after(&tail, 9, 1).is_none());
         assert_eq!(after(&tail, 10, 1), Some((vec![11], 11, true)));
     }

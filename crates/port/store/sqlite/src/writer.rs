@@ -49,7 +49,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: SharedClock,
     pub(crate) options: SqliteOptions,
-    /// Held by the thread that may write, so it is free exactly when nobody writes any more.
+    /// Held by the thread that may write, so it is free exactly when no thread writes any more.
     pub(crate) _lock: DirLock,
 }
 

@@ -186,7 +186,7 @@ pub fn sort_keys(orders: &[Order], body: &Raw) -> Vec<SortKey> {
     orders.iter().map(key).collect()
 }
 
-/// Compares two documents by their keys; what is equal here is told apart by resource id.
+/// Compares two documents by their keys; equal ones are ordered by resource id.
 pub fn compare_keys(orders: &[Order], left: &[SortKey], right: &[SortKey]) -> Ordering {
     for ((order, left), right) in orders.iter().zip(left).zip(right) {
         let number = last(left.0, right.0, |left, right| left.partial_cmp(&right).unwrap_or(Ordering::Equal));

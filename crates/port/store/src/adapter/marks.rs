@@ -1,4 +1,4 @@
-//! A digest of all words of a body (a Bloom filter): tells which bodies cannot meet a condition, without reading them.
+//! A digest of all words of a body (a Bloom filter): shows which bodies cannot meet a condition, without reading them.
 //!
 //! The words are names of members and texts. A database that keeps bodies away from their rows keeps the marks in the row;
 //! a search then reads the bodies of what it finds, and of few others.

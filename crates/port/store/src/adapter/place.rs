@@ -48,7 +48,7 @@ mod tests {
     const CONTAINER: Container = Container::new("a.b");
 
     #[test]
-    fn a_cursor_survives_the_round_trip_and_nobody_elses_does() {
+    fn a_cursor_survives_the_round_trip_and_a_foreign_one_does_not() {
         let place = Place { seq: 7, until: 9 };
         let cursor = place.write("life", CONTAINER);
         assert_eq!(Place::read(&cursor, "life", CONTAINER).unwrap(), place);

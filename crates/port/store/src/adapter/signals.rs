@@ -18,14 +18,14 @@ struct Channel {
     hurry: Arc<AtomicBool>,
 }
 
-/// One channel per container somebody listens to.
+/// One channel per container that has listeners.
 pub struct Signals {
     channels: Mutex<HashMap<&'static str, Channel>>,
     poll: Duration,
 }
 
 impl Signals {
-    /// Readers look at least this often even when nobody wakes them.
+    /// Readers poll at least this often, also without a signal.
     pub fn new(poll: Duration) -> Self {
         Self { channels: Mutex::default(), poll }
     }
@@ -43,7 +43,7 @@ impl Signals {
         })
     }
 
-    /// Wakes the listeners of a container, by name; nobody listening is fine.
+    /// Wakes the listeners of a container, by name; there may be none.
     pub fn wake(&self, container: &str) {
         if let Some(channel) = self.lock().get(container) {
             channel.sender.send_replace(());

@@ -12,7 +12,7 @@ use crate::{Expr, Filter, Literal, PageToken, Path, Query, Relation, StoreError}
 pub struct Position {
     /// Its folded resource id.
     pub resource_id: String,
-    /// What tells documents of equal resource id apart; the adapter's choice.
+    /// Distinguishes documents of equal resource id; the adapter's choice.
     pub tie: String,
 }
 

@@ -25,9 +25,9 @@ pub enum Call {
 pub enum Fault {
     /// The call never reaches the store.
     FailBefore,
-    /// A write happens, but the caller is told that the store is not available.
+    /// A write happens, but the caller gets `Unavailable`.
     LostReply,
-    /// A write is refused as if somebody had been faster; nothing is written.
+    /// A write is refused as if another writer had been faster; nothing is written.
     Conflict,
     /// The call takes this much longer.
     Delay(Duration),

@@ -59,7 +59,7 @@ pub enum LaunchError {
     Failed {
         /// Which one.
         program: &'static str,
-        /// What it said.
+        /// Its output.
         output: String,
     },
     /// It started but never became ready.
@@ -122,7 +122,7 @@ impl TestPostgres {
         Ok(format!("host={socket} user=aro dbname=postgres options='-c search_path={schema}'"))
     }
 
-    /// The directory of its socket, for clients that are told host (this), port (5432), user (`aro`) and database
+    /// The directory of its socket, for clients that take host (this), port (5432), user (`aro`) and database
     /// (`postgres`) apart.
     pub fn socket(&self) -> &Path {
         &self.directory
@@ -174,7 +174,7 @@ impl TestPostgres {
     fn command(&self, word: &str) -> Result<(), LaunchError> {
         let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stdin) = &mut supervisor.1 {
-            writeln!(stdin, "{word}").map_err(|error| LaunchError::Io("tell the supervisor", error))?;
+            writeln!(stdin, "{word}").map_err(|error| LaunchError::Io("write to the supervisor", error))?;
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl TestPostgres {
         self.pid_file()?.into_iter().next()
     }
 
-    /// The server writes `ready` into the eighth line of its pid file; the file of a dead one still says so.
+    /// The server writes `ready` into the eighth line of its pid file; the file of a dead one still holds it.
     fn is_ready(&self) -> bool {
         let Some(lines) = self.pid_file() else { return false };
         let alive = lines.first().is_some_and(|pid| Path::new("/proc").join(pid).exists());

@@ -95,7 +95,7 @@ async fn next_clusters(shared: &Shared, subscription: &ResourceId) -> Result<boo
             }
             match cluster_by_cascade(shared, cluster.value.id()).await {
                 Ok(()) => any = true,
-                // Somebody else deleted it meanwhile.
+                // Another writer deleted it meanwhile.
                 Err(Failure::NotFound(_) | Failure::Conflict { .. }) => {}
                 Err(failure) => return Err(failure),
             }

@@ -16,10 +16,10 @@ pub struct Wanted {
     pub shared: bool,
 }
 
-/// Adds the claims of a new resource to its batch, or says what is taken already.
+/// Adds the claims of a new resource to its batch, or returns what is taken already.
 ///
-/// The first attempt takes for granted that everything is free; if it is not, the batch fails as a whole and
-/// the next attempt looks. So the usual create needs no reads at all, and still two of them cannot both win.
+/// The first attempt assumes that everything is free; if it is not, the batch fails as a whole and the next attempt reads
+/// the claims. So the usual create needs no reads at all, and still two of them cannot both win.
 pub async fn take(
     documents: &Documents,
     write: &mut Write,

@@ -9,7 +9,7 @@ aro_runtime::section! {
     pub struct FrontendConfig in "frontend" {
         /// Where the ARM API listens. Plain HTTP: TLS ends at the ingress. In a region, where `--debug-ports` opens it.
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),
-        /// The Azure region this instance serves; every resource gets it, whatever its body says.
+        /// The Azure region this instance serves; every resource gets it, regardless of its body.
         pub location: String = "uksouth".to_owned(),
         /// Set this when an authenticating ingress is the only way to reach `listen`. Required for any address but
         /// loopback, because the identity headers of a request are trusted.
@@ -35,7 +35,7 @@ impl Section for FrontendConfig {
         if !self.listen.ip().is_loopback() && !self.behind_ingress {
             problems.add(
                 "listen",
-                "is not a loopback address: the front end trusts the identity headers of whoever reaches it. Listen on 127.0.0.1, or set frontend.behind_ingress = true if an authenticating ingress is the only way in",
+                "is not a loopback address: the front end trusts the identity headers of its callers. Listen on 127.0.0.1, or set frontend.behind_ingress = true if an authenticating ingress is the only way in",
             );
         }
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

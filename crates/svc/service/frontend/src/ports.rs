@@ -18,7 +18,7 @@ pub struct Release {
     pub enabled: bool,
 }
 
-/// Knows which releases there are. Clusters Service answers it in a region; the built-in list until then.
+/// The releases on offer: from Clusters Service in a region, from the built-in list until then.
 #[async_trait]
 pub trait VersionCatalogue: Send + Sync + 'static {
     async fn releases(&self) -> Result<Vec<Release>, PortError>;
@@ -33,7 +33,7 @@ pub trait Preflight: Send + Sync + 'static {
 /// Why a cluster is not taken.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Clusters Service said no; the caller reads why.
+    /// Clusters Service refuses; the caller reads the reason.
     Refused(ArmError),
     /// Clusters Service did not answer.
     Unreachable(PortError),
@@ -42,7 +42,7 @@ pub enum Refusal {
 /// A failure behind a port.
 pub type PortError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long the preflight may take before the caller is told to come back.
+/// How long the preflight may take before the answer is 503.
 pub const PREFLIGHT_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Accepts every cluster: there is no Clusters Service yet that could refuse one.

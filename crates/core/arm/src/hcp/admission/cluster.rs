@@ -87,7 +87,7 @@ fn admit_key(
     problems.push(FieldError::forbidden(&at, why));
 }
 
-/// Nodes can pull with an identity of their own once every running control plane knows how to tell them.
+/// Nodes can pull with an identity of their own once every running control plane can configure them.
 fn admit_registry(
     old: &Cluster,
     new: &Cluster,

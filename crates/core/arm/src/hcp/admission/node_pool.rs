@@ -104,7 +104,7 @@ fn version_path() -> FieldPath {
     FieldPath::new("properties.version.id")
 }
 
-/// The version it asks for; one that does not parse was told with the object itself.
+/// The version it asks for; one that does not parse is reported with the object itself.
 fn requested(node_pool: &NodePool) -> Option<(&str, Release)> {
     let id = node_pool.properties.version.id.as_deref()?;
     Some((id, Release::parse(id)?))

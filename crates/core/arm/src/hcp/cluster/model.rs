@@ -1,4 +1,4 @@
-//! The typed form of a cluster: what a caller says ([`ClusterProperties`], in the newest shape) and what the
+//! The typed form of a cluster: what a caller sets ([`ClusterProperties`], in the newest shape) and what the
 //! service adds ([`Hosting`]).
 //!
 //! Members are declared in alphabetical order, the order of answers. What can be absent in a stored object is an
@@ -132,7 +132,7 @@ pub enum EncryptionType {
 #[serde(rename_all = "camelCase")]
 pub struct Kms {
     pub active_key: KmsKey,
-    /// `None` means [`KeyVaultType::KeyVault`]; it stays unsaid where nobody said it.
+    /// `None` means [`KeyVaultType::KeyVault`]; a value that was never set stays absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_vault_type: Option<KeyVaultType>,
     #[serde(default)]

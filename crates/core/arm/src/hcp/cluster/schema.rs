@@ -40,7 +40,7 @@ static MEMBERS: &[Member] = &[
 ];
 
 static PROPERTIES: &[Member] = &[
-    // Only the list of networks inside can be changed; before the newest version the contract did not say so.
+    // Only the list of networks inside can be changed; older versions of the contract do not state it.
     Member::object("api", API),
     Member::object("autoscaling", AUTOSCALING),
     Member::object("clusterImageRegistry", IMAGE_REGISTRY),

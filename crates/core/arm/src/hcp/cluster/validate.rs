@@ -33,7 +33,7 @@ pub fn check(
     encryption::check(&new.properties.etcd.data_encryption, &properties, problems);
     mirrors::check(&new.properties.image_digest_mirrors, &properties.child("imageDigestMirrors"), problems);
     if new.properties.autoscaling.pod_priority_threshold == 0 {
-        // Zero cannot be told from "not set" further down.
+        // Zero means "not set" further down.
         problems.push(FieldError::required(&properties.child("autoscaling").child("podPriorityThreshold")));
     }
 }

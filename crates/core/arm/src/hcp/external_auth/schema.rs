@@ -68,7 +68,7 @@ static COMPONENT: &[Member] = &[
 ];
 
 static ANY_TEXT: Kind = Kind::Text { min: 0, max: None, pattern: None };
-/// An audience says something.
+/// An audience is not empty.
 static AUDIENCE: Kind = Kind::Text { min: 1, max: None, pattern: None };
 
 static ISSUER: &[Member] = &[

@@ -60,7 +60,7 @@ pub struct Platform {
     pub availability_zone: Option<String>,
     pub enable_encryption_at_host: bool,
     pub os_disk: OsDisk,
-    /// Taken from the cluster when the caller does not say it.
+    /// Defaults to the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<ResourceId>,
     #[serde(default)]

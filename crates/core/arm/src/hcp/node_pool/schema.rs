@@ -57,7 +57,7 @@ static PLATFORM: &[Member] = &[
     Member::text("vmSize").create_only().required(),
 ];
 
-/// How large a disk may be depends on its type; `validate` says so.
+/// The largest size depends on the type of the disk: see `validate`.
 static OS_DISK: &[Member] = &[
     Member::word("diskStorageAccountType", &["Premium_LRS", "StandardSSD_LRS", "Standard_LRS"])
         .create_only()

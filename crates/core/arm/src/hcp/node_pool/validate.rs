@@ -156,7 +156,7 @@ fn check_taints(taints: &[Taint], path: &FieldPath, problems: &mut Problems) {
     }
 }
 
-/// A missing key was told by the reader.
+/// A missing key is reported by the reader.
 fn check_key(key: &str, at: &FieldPath, problems: &mut Problems) {
     if let Some(why) = kubernetes::wrong_qualified_name(key).filter(|_| !key.is_empty()) {
         problems.push(FieldError::invalid(at, key, why));

@@ -51,7 +51,7 @@ pub fn check_name(
     }
 }
 
-/// Takes a part out of what was read. The reader promises that it fits; should it not, the caller is told so.
+/// Takes a part out of what was read. The reader guarantees that it fits; a part that does not is reported as undecodable.
 pub fn typed<T: DeserializeOwned>(
     canonical: &mut Map<String, Value>,
     name: &str,
@@ -122,7 +122,7 @@ pub fn patched(
     align_identities(&merged, &mut members);
     merge::apply(&mut merged, &Value::Object(members));
     if let (Some(tags), Some(merged)) = (tags, merged.as_object_mut()) {
-        // `null` is none; an empty map says so to the replace that follows, which keeps what is omitted.
+        // `null` is none; an empty map removes them in the replace that follows, which keeps what is omitted.
         let tags = if tags.is_null() { Value::Object(Map::new()) } else { tags };
         merged.insert("tags".to_owned(), tags);
     }

@@ -27,7 +27,8 @@ const LOCATION: &str = "the server knows its own region, so a body without one i
 const SERVER_DEFAULT: &str = "the service fills it in, though the document names no default";
 const OPERATORS: &str = "the service never changes the identities of running operators";
 const CHANNEL: &str = "a change of the channel group after creation is rejected";
-const CIDRS: &str = "the list of networks can be changed in every version; only the newest document says so";
+const CIDRS: &str =
+    "the list of networks can be changed in every version; only the newest document states it";
 const KEY: &str = "the document forgot that its parent is create-only";
 const MODE: &str = "PlatformManaged was never offered, so it is no default and CustomerManaged must be sent";
 

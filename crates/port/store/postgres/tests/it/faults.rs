@@ -193,7 +193,7 @@ async fn a_call_that_takes_too_long_fails_at_its_deadline() {
         // A crowded machine may need more than the short deadline; a lock that is held for minutes never ends in time.
         assert!(tries < 20, "other partitions do not wait: {error:?}");
     }
-    assert!(!holder.is_finished(), "nobody waited for it");
+    assert!(!holder.is_finished(), "no writer waited for it");
     let_go(&server, holder);
 }
 

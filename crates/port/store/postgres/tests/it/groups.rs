@@ -211,7 +211,7 @@ async fn a_batch_the_server_cannot_take_fails_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_partition_that_somebody_holds_delays_no_other() {
+async fn a_partition_that_another_session_holds_delays_no_other() {
     let scene = Scene::open("held").await;
     // Three of `p` gather behind one that waits; then more partitions are held than transactions run at once.
     let mut stuck = scene.gather(["a", "b", "c"].map(|id| create("p", id)).into()).await;

@@ -1,4 +1,4 @@
-//! Deleting: mark it, cancel what runs, and let the backend take it away.
+//! Deleting: mark the resource, cancel operations under way, leave the removal to the backend.
 //!
 //! A cluster takes its children along. One batch holds a hundred operations; what does not fit, and what slipped in
 //! meanwhile, is the cascade's, which finds the rest by looking, so that a crash in between loses nothing. The
@@ -114,7 +114,7 @@ async fn cluster(shared: &Shared, cause: &Cause<'_>, id: &ResourceId) -> Result<
     let all_fit = mark_while_room(shared, &mut write, &node_pools, MAX_BATCH, now).await?
         && mark_while_room(shared, &mut write, &external_auths, MAX_BATCH, now).await?;
     commit(shared, write, &operation, 0).await?;
-    // Usually there is nothing left, and the answer can say so; if not, or if this fails, the worker goes on.
+    // Usually nothing is left and the cascade ends here; if not, or if this fails, the worker continues.
     if !all_fit || cascade::carry_on_cluster(shared, &cascade).await.is_err() {
         shared.cascade.notify_one();
     }

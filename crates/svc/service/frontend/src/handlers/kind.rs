@@ -33,13 +33,13 @@ pub trait Kind: Resource + RpDocument {
     /// Whether it lives below a cluster.
     const IS_CHILD: bool;
 
-    /// Fills in what comes from its surroundings and says what does not fit them.
+    /// Fills in what comes from its surroundings and returns what does not fit them.
     fn admit_create(
         &mut self,
         around: &Surroundings<'_>,
     ) -> impl Future<Output = Result<Vec<FieldError>, Failure>> + Send;
 
-    /// Says whether what is stored may become this.
+    /// Returns what forbids that the stored resource becomes this one.
     fn admit_update(
         &mut self,
         old: &Self,
@@ -49,7 +49,7 @@ pub trait Kind: Resource + RpDocument {
     /// What only this one resource may use.
     fn claims(&self, around: &Surroundings<'_>) -> Vec<Wanted>;
 
-    /// Asks whoever will have to carry it out, before anything is stored.
+    /// Asks Clusters Service, before anything is stored.
     fn preflight(&self, shared: &Shared) -> impl Future<Output = Result<(), Failure>> + Send {
         let _ = shared;
         async { Ok(()) }

@@ -20,8 +20,8 @@ pub async fn handle(shared: &Shared, request: &Request) -> Result<Answer, Failur
     retry_conflicts(|_| put(shared, &id, &subscription)).await
 }
 
-/// Stores what changed. A subscription that goes takes its clusters along: that may be many, so it is carried
-/// on by the cascade worker, not inside this request.
+/// Stores what changed. The clusters of a deleted subscription are deleted too: they may be many, so the
+/// cascade worker does it, not this request.
 async fn put(shared: &Shared, id: &ResourceId, new: &Subscription) -> Result<Answer, Failure> {
     let stored = shared.documents.find::<Subscription>(id).await?;
     let mut write = Write::new(id.name());
@@ -41,9 +41,7 @@ async fn put(shared: &Shared, id: &ResourceId, new: &Subscription) -> Result<Ans
         subscription_id = id.name(),
         state = new.state.as_str(),
         before = stored.as_ref().map_or("", |old| old.value.state.as_str()),
-        "subscription {} is {}",
-        id.name(),
-        new.state.as_str(),
+        "subscription state changed",
     );
     if new.state == State::Deleted {
         shared.cascade.notify_one();
@@ -109,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notification_keeps_what_we_do_not_look_at() {
+    fn a_notification_keeps_members_that_are_not_read() {
         let body = json!({
             "state": "Registered", "registrationDate": "Thu, 01 Jan 2026 00:00:00 GMT",
             "properties": {"tenantId": "t", "quotaId": "q", "registeredFeatures": [{"name": "n", "state": "Registered"}]}
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_of_a_notification_are_told_at_once() {
+    fn all_problems_of_a_notification_are_reported_at_once() {
         let problems =
             decode(&json!({"state": "Gone", "registrationDate": 5, "properties": []})).unwrap_err();
         let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();

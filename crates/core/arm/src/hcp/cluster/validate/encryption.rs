@@ -8,7 +8,7 @@ pub fn check(encryption: &DataEncryption, properties: &FieldPath, problems: &mut
     let at = properties.child("etcd").child("dataEncryption").child("customerManaged");
     match (encryption.key_management_mode, &encryption.customer_managed) {
         (KeyManagementMode::CustomerManaged, None) => {
-            // A mode that is missing or wrong says more than the part it would need.
+            // A mode that is missing or wrong is reported instead of the part it would need.
             let mode = properties.child("etcd").child("dataEncryption").child("keyManagementMode");
             if !problems.has(&mode) {
                 problems.push(FieldError::required(&at));

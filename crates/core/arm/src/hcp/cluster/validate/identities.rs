@@ -63,7 +63,7 @@ pub fn check(cluster: &Cluster, allow_data_plane: bool, problems: &mut Problems)
     let path = FieldPath::new("identity.userAssignedIdentities");
     for id in assigned.keys() {
         let why = match uses_of_assigned.get(id) {
-            None if seen.contains_key(id) => continue, // told where it is used
+            None if seen.contains_key(id) => continue, // reported where it is used
             None => "identity is assigned to this resource but not used",
             Some(1) => continue,
             Some(_) => MANY,

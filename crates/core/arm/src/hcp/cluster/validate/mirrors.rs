@@ -7,7 +7,7 @@ use crate::schema::pattern;
 use crate::schema::problems::Problems;
 use crate::{FieldError, FieldPath};
 
-/// What is longer was told by the reader.
+/// A longer one is reported by the reader.
 const MAX_LENGTH: usize = 255;
 
 pattern!(
@@ -31,7 +31,7 @@ pattern!(
 pub fn check(mirrors: &[ImageDigestMirror], path: &FieldPath, problems: &mut Problems) {
     for (index, mirror) in mirrors.iter().enumerate() {
         let path = path.index(index);
-        // A missing source was told by the reader.
+        // A missing source is reported by the reader.
         if !mirror.source.is_empty() && mirror.source.len() <= MAX_LENGTH {
             let at = path.child("source");
             let host = mirror.source.strip_prefix("*.").unwrap_or(&mirror.source);
@@ -56,7 +56,7 @@ fn mismatch(pattern: &crate::schema::Pattern, text: &str) -> Option<&'static str
     (!pattern.matches(text)).then_some(pattern.why)
 }
 
-/// What is wrong with a repository, said as plainly as can be; `rest` is what follows a wildcard.
+/// What is wrong with a repository; `rest` is what follows a wildcard.
 fn wrong(text: &str, rest: &str) -> Option<&'static str> {
     if text.chars().any(char::is_whitespace) {
         return Some("must not contain whitespace");

@@ -29,7 +29,7 @@ pub fn check(
         check_channel_group(&version.channel_group, cx.experimental, &path.child("channelGroup"), problems);
     }
     let id = version.id.as_str();
-    // A missing one was told by the reader; an unchanged one was judged when it was set.
+    // A missing one is reported by the reader; an unchanged one was judged when it was set.
     if id.is_empty() || before.is_some_and(|before| before.id == id) {
         return;
     }
