@@ -17,7 +17,7 @@ mod volume;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -52,11 +52,11 @@ pub fn start(context: &Context, scope: &Scope) {
     if root.is_some() {
         let classes = Queue::new();
         classes.add(ObjectKey::new("", class::LOCAL));
-        context.drive(class::Classes { context: context.clone() }, classes, Pace::default(), scope);
+        context.drive(class::Classes { context: context.clone() }, classes, RunnerOptions::default(), scope);
     }
     let controller = volume::Volumes { context: context.clone(), root: root.clone() };
-    context.drive(controller, volumes, Pace::default(), scope);
-    context.drive(Claims { context: context.clone(), root }, claims, Pace::default(), scope);
+    context.drive(controller, volumes, RunnerOptions::default(), scope);
+    context.drive(Claims { context: context.clone(), root }, claims, RunnerOptions::default(), scope);
 }
 
 /// A changed claim matters to itself and to the volumes that name it.
@@ -112,6 +112,7 @@ fn claims_of(change: &Change<Pod>) -> Vec<ObjectKey> {
 
 impl Reconcile for Claims {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "claims";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_control::{Pace, Queue, Reconcile, ReconcileMetrics, drive};
+use aro_control::{Queue, Reconcile, ReconcileMetrics, Runner, RunnerOptions};
 use aro_kube::informer::ObjectKey;
 use aro_runtime::{Fault, Scope};
 use kube::core::NamespaceResourceScope;
@@ -49,11 +49,14 @@ impl Context {
         &self,
         reconciler: R,
         queue: Queue<ObjectKey>,
-        pace: Pace,
+        options: RunnerOptions,
         scope: &Scope,
     ) {
         self.activity.know(&queue);
-        drive(Arc::new(reconciler), queue, pace, self.metrics.clone(), scope);
+        Runner::new(Arc::new(reconciler), &queue)
+            .with_options(options)
+            .with_metrics(&self.metrics)
+            .start(scope);
     }
 
     /// The time until `at`, by the wall clock; nothing if that is past.

@@ -20,7 +20,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
@@ -56,7 +56,7 @@ pub fn start(context: &Context, scope: &Scope) {
             pods.add_after(key, GATHER);
         }
     });
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 fn owner_of<K: Resource>(child: &K) -> Option<ObjectKey> {
@@ -89,6 +89,7 @@ struct Controller {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "deployment";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, Informer, Kept, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::Pod;
@@ -44,7 +44,7 @@ pub fn start(context: &Context, scope: &Scope) {
     follow_owner(&caches.replica_sets, caches, &queue);
     follow_owner(&caches.stateful_sets, caches, &queue);
     follow_owner(&caches.jobs, caches, &queue);
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 fn follow_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
@@ -80,6 +80,7 @@ struct Controller {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "disruption";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -14,7 +14,7 @@ mod plan;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
@@ -64,7 +64,7 @@ pub fn start(context: &Context, scope: &Scope) {
             legacy.add(key_of(&**change.object()));
         }
     });
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 /// Whether the watch only repeats what is known already, as it does with our own writes.
@@ -150,6 +150,7 @@ fn selects(service: &Service, pod: &Pod) -> bool {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "endpoints";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

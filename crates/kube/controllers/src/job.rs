@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SignedDuration;
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
@@ -55,7 +55,7 @@ pub fn start(context: &Context, scope: &Scope) {
     let pods = queue.clone();
     context.caches.pods.subscribe(move |change| follow_pod(change, &pods));
     let controller = Controller { context: context.clone(), backoff: Mutex::default() };
-    context.drive(controller, queue, Pace::default(), scope);
+    context.drive(controller, queue, RunnerOptions::default(), scope);
 }
 
 fn follow_pod(change: &Change<Pod>, queue: &Queue<ObjectKey>) {
@@ -75,6 +75,7 @@ struct Controller {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "job";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

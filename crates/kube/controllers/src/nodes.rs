@@ -15,7 +15,7 @@ mod plan;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
@@ -73,7 +73,7 @@ pub fn start(context: &Context, scope: &Scope) {
     });
     let controller =
         Controller { context: context.clone(), health, gate: Gate::default(), queue: queue.clone() };
-    context.drive(controller, queue, Pace::default(), scope);
+    context.drive(controller, queue, RunnerOptions::default(), scope);
     eviction::start(context, scope);
 }
 
@@ -87,6 +87,7 @@ fn is_lost(node: &Node) -> bool {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "nodes";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

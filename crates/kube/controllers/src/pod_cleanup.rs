@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -52,7 +52,7 @@ pub fn start(context: &Context, scope: &Scope) {
         Change::Applied { new, .. } if is_out_of_service(new) => later.add(of_node(&new.name_any())),
         Change::Applied { .. } => {}
     });
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 fn follow_pod(change: &Change<Pod>, nodes: &Cache<Node>, pods: &Cache<Pod>, queue: &Queue<ObjectKey>) {
@@ -81,6 +81,7 @@ struct Controller {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "pod-cleanup";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

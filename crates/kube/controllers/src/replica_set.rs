@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_kube_apimachinery::selector::LabelSelector;
 use aro_runtime::{Fault, Scope};
@@ -71,7 +71,7 @@ pub fn start(context: &Context, scope: &Scope) {
             }
         }
     });
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 /// How long changes of a set's pods are gathered.
@@ -108,6 +108,7 @@ struct Controller {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "replica-set";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

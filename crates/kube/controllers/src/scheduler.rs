@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, PersistentVolumeClaim, Pod, PodCondition};
@@ -85,8 +85,8 @@ pub fn start(context: &Context, scope: &Scope) {
         });
     }
     context.caches.claims.subscribe(move |_| again());
-    let pace = Pace { passes: 64, ..Pace::default() };
-    context.drive(Scheduler { context: context.clone(), ledger, waiting }, queue, pace, scope);
+    let options = RunnerOptions { concurrency: 64, ..RunnerOptions::default() };
+    context.drive(Scheduler { context: context.clone(), ledger, waiting }, queue, options, scope);
 }
 
 /// Whether a pod waits for us.
@@ -99,6 +99,7 @@ fn wants_node(pod: &Pod) -> bool {
 
 impl Reconcile for Scheduler {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "scheduler";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

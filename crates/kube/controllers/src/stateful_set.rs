@@ -18,7 +18,7 @@ mod revisions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
@@ -62,7 +62,7 @@ pub fn start(context: &Context, scope: &Scope) {
             history.add(key);
         }
     });
-    context.drive(Controller { context: context.clone() }, queue, Pace::default(), scope);
+    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
 }
 
 /// The set an object says it belongs to.
@@ -95,6 +95,7 @@ fn is_minor(change: &Change<Pod>) -> bool {
 
 impl Reconcile for Controller {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "stateful-set";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::{SharedClock, SignedDuration};
-use aro_control::{Pace, Queue, ReconcileMetrics, drive};
+use aro_control::{Queue, ReconcileMetrics, Runner, RunnerOptions};
 use aro_kube::events::Recorder;
 use aro_kube::informer::{Informer, ObjectKey, key_of};
 use aro_kube_node_api::NodeDirectory;
@@ -167,9 +167,11 @@ impl Kubelet {
                 &reconcilers,
             );
         }
-        let pace = Pace { tasks: 2, passes: 32, ..Pace::default() };
-        let passes = Arc::new(Passes { shared: shared.clone() });
-        drive(passes, shared.queue.clone(), pace, options.metrics, &reconcilers);
+        let concurrency = RunnerOptions { tasks: 2, concurrency: 64, ..RunnerOptions::default() };
+        Runner::new(Arc::new(Passes { shared: shared.clone() }), &shared.queue)
+            .with_options(concurrency)
+            .with_metrics(&options.metrics)
+            .start(&reconcilers);
         shared.clone().sweep();
         let (sender, registered) = watch::channel(false);
         node::keep(client, options.clock, options.nodes, sender, &reconcilers);

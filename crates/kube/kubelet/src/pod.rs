@@ -59,6 +59,7 @@ pub(crate) struct Passes {
 
 impl Reconcile for Passes {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "kubelet";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::chain;
-use aro_control::{Pace, Queue, drive};
+use aro_control::{Queue, Runner, RunnerOptions};
 use aro_crds::work::v1::ManifestWorkStatus;
+use aro_net::Backoff;
 use aro_runtime::{Fault, Scope, TaskKind};
 use kube::Client;
 
@@ -19,6 +20,9 @@ use crate::work::{Reports, Work};
 
 /// Tasks that the passes are spread over.
 const TASKS: usize = 2;
+
+/// Between passes of a work that fails.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(30));
 
 /// Applies works and reports on them until its scope is closed. Cloning gives another handle to the same one.
 #[derive(Clone)]
@@ -54,13 +58,8 @@ impl Engine {
         scope.spawn(TaskKind::Helper, "apply-start", async move {
             passes.records.synced().await;
             // Passes parse and compare objects: one task would be one core.
-            let pace = Pace {
-                tasks: TASKS,
-                passes: workers.div_ceil(TASKS),
-                first_pause: Duration::from_millis(50),
-                longest_pause: Duration::from_secs(30),
-            };
-            drive(passes, queue, pace, metrics, &inside);
+            let options = RunnerOptions { tasks: TASKS, concurrency: workers, backoff: BACKOFF };
+            Runner::new(passes, &queue).with_options(options).with_metrics(&metrics).start(&inside);
             Ok::<_, Fault>(())
         });
         engine

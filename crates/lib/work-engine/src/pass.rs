@@ -50,6 +50,7 @@ pub(crate) struct Passes {
 
 impl Reconcile for Passes {
     type Key = String;
+    type Error = Fault;
     const NAME: &'static str = "apply";
 
     async fn reconcile(&self, name: &String) -> Result<Outcome, Fault> {

@@ -26,6 +26,7 @@ pub fn is_default(class: &StorageClass) -> bool {
 
 impl Reconcile for Classes {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "local-storage-class";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -110,6 +110,7 @@ pub fn plan(volume: &PersistentVolume, tie: Tie, root: Option<&Path>) -> Act {
 
 impl Reconcile for Volumes {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "volumes";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
-use aro_control::{Outcome, Pace, Queue, Reconcile};
+use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
 use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
@@ -51,7 +51,7 @@ pub fn start(context: &Context, scope: &Scope) {
         }
     });
     let controller = Evictions { context: context.clone(), began: context.clock.now() };
-    context.drive(controller, queue, Pace::default(), scope);
+    context.drive(controller, queue, RunnerOptions::default(), scope);
 }
 
 /// The taints of a node that move pods away.
@@ -94,6 +94,7 @@ fn stays_until(pod: &Pod, node: &Node, began: Timestamp) -> Option<Timestamp> {
 
 impl Reconcile for Evictions {
     type Key = ObjectKey;
+    type Error = Fault;
     const NAME: &'static str = "taint-eviction";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {

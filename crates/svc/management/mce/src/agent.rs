@@ -71,6 +71,7 @@ fn decide(facts: Facts) -> Step {
 
 impl Reconcile for Agent {
     type Key = String;
+    type Error = Fault;
     const NAME: &'static str = "mce-work-agent";
 
     async fn reconcile(&self, name: &String) -> Result<Outcome, Fault> {

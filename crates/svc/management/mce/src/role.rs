@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Pace, Queue, ReconcileMetrics, drive};
+use aro_control::{Queue, ReconcileMetrics, Runner, RunnerOptions};
 use aro_crds::work::v1::ManifestWork;
 use aro_kube::informer::Informer;
+use aro_net::Backoff;
 use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope};
 use aro_work_engine::{ApplyMetrics, Engine, EngineOptions};
 use kube::runtime::watcher;
@@ -16,6 +17,9 @@ use crate::config::MceConfig;
 use crate::pending_reports::PendingReports;
 use crate::ports::McePorts;
 use crate::translate::{has_finalizer, hub_hash, is_leaving};
+
+/// Between passes of a work that fails.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(30));
 
 /// The multicluster engine.
 pub struct Mce {
@@ -82,8 +86,7 @@ impl Mce {
             }
         }
         agent.engine.resume();
-        let pace =
-            Pace { passes: self.config.workers, first_pause: Duration::from_millis(50), ..Pace::default() };
-        drive(agent, queue, pace, self.passes.clone(), scope);
+        let options = RunnerOptions { tasks: 1, concurrency: self.config.workers, backoff: BACKOFF };
+        Runner::new(agent, &queue).with_options(options).with_metrics(&self.passes).start(scope);
     }
 }

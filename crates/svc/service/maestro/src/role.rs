@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aro_bundle::Topics;
-use aro_control::{Pace, ReconcileMetrics, drive};
+use aro_control::{ReconcileMetrics, Runner, RunnerOptions};
 use aro_event_service::serve as event_service;
 use aro_mqtt::{Credentials, Link, LinkOptions, LinkPorts};
 use aro_pki::IdentityPaths;
@@ -126,8 +126,10 @@ impl Role for MaestroServer {
             times: times.clone(),
             clock: clock.clone(),
         };
-        let pace = Pace { tasks: 1, passes: PUBLISHES, ..Pace::default() };
-        drive(Arc::new(specs), queue.ids(), pace, ReconcileMetrics::new(&ports.metrics), &workers);
+        Runner::new(Arc::new(specs), &queue.ids())
+            .with_options(RunnerOptions { concurrency: PUBLISHES, ..RunnerOptions::default() })
+            .with_metrics(&ReconcileMetrics::new(&ports.metrics))
+            .start(&workers);
         let statuses = Arc::new(StatusRequester {
             rows: rows.clone(),
             publisher: publisher.clone(),

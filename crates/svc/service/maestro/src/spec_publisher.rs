@@ -42,6 +42,7 @@ impl SpecPublisher {
 
 impl Reconcile for SpecPublisher {
     type Key = Arc<str>;
+    type Error = Fault;
     const NAME: &'static str = "maestro-publish";
 
     async fn reconcile(&self, id: &Arc<str>) -> Result<Outcome, Fault> {
