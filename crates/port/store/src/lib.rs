@@ -28,7 +28,9 @@ mod error;
 pub mod fault;
 mod feed;
 mod follower;
+mod lease;
 mod query;
+mod source;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -43,5 +45,7 @@ pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey
 pub use error::StoreError;
 pub use feed::{Change, ChangePage, Cursor};
 pub use follower::Follower;
+pub use lease::{DocumentLease, Fence, FenceError, LEASES, Raised};
 pub use query::{Filter, Order, Page, PageToken, Paged, Query, Slice};
+pub use source::DocumentSource;
 pub use store::{ChangeSignal, DocumentStore, SharedStore, Written};
