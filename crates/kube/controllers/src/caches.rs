@@ -147,7 +147,11 @@ impl Default for Caches {
 impl Caches {
     /// Starts to fill them. Subscribe before.
     pub fn run(&self, client: &Client, scope: &Scope) {
-        fn all<K: Kept>(informer: &Informer<K>, client: &Client, scope: &Scope) {
+        fn all<K: Kept + kube::Resource<DynamicType = ()>>(
+            informer: &Informer<K>,
+            client: &Client,
+            scope: &Scope,
+        ) {
             informer.run(Api::all(client.clone()), watcher::Config::default(), scope);
         }
         all(&self.pods, client, scope);

@@ -1,14 +1,14 @@
-//! Watches on the resources that works apply, one for each resource, for all works together.
+//! Watches on the resources that works apply: one for each resource, shared by all works.
 //!
-//! What it is: for every object that a work wants, what is known of it ([`Watch::look`]), kept up to date by a watch that is
-//! started when the first work wants an object of the resource and stopped when none does any more.
+//! What it is: the state of every object that a work wants ([`Watch::look`]), kept up to date by an informer's list and watch,
+//! which starts when the first work wants an object of the resource and stops when none does.
 //!
-//! What it is not: a copy of the cluster. Objects that no work wants are dropped as they come, those excepted that some
-//! record owns: after a restart their works are on the way.
+//! What it is not: a copy of the cluster. Objects that no work wants are dropped on arrival, except those that a record owns:
+//! after a restart their works follow later.
 //!
-//! The flow: an event changes what is known and puts the works that want the object into the queue, a moment later, so that a
-//! burst of events is one pass. What we wrote ourselves goes in with the answer ([`Watch::wrote`]) and is no news when the
-//! watch tells it.
+//! The flow: an event changes the state and enqueues the works that want the object, a moment later, so that a burst of
+//! events is one pass. The answer to an own write goes in at once ([`Watch::wrote`]); the watch event that repeats it
+//! enqueues nothing.
 //!
 //! Invariant: an object never gets older; see `objects` for how.
 
@@ -34,13 +34,13 @@ use crate::live::Live;
 use crate::metrics::ApplyMetrics;
 use objects::Objects;
 
-/// How long after an event its works are looked at: what comes meanwhile is one look.
-const TOGETHER: Duration = Duration::from_millis(10);
+/// The delay between an event and the pass of its works; further events within it are part of the same pass.
+const BATCH_DELAY: Duration = Duration::from_millis(10);
 
-/// How well a resource is watched.
+/// Whether a resource is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// The first list is on its way.
+    /// The first list is under way.
     Opening,
     /// It is watched.
     Clear,
@@ -48,7 +48,7 @@ pub(crate) enum Sight {
     Blind,
 }
 
-/// One resource, and what is known of its objects.
+/// One resource, and the state of its objects.
 pub(crate) struct Watch {
     client: Client,
     kind: Arc<Kind>,
@@ -72,7 +72,7 @@ impl Watches {
         Self { client, works, scope, metrics, all: Mutex::default() }
     }
 
-    /// Notes that a work wants an object, and watches its resource from now on.
+    /// Registers a work for an object, and watches the resource from now on.
     pub(crate) fn want(&self, kind: &Arc<Kind>, key: &ObjectKey, work: &str) -> Arc<Watch> {
         let mut all = self.all.lock();
         if let Some(watch) = all.get(&kind.api) {
@@ -94,7 +94,7 @@ impl Watches {
         watch
     }
 
-    /// Notes that a work no longer wants an object. A resource of which nobody wants anything is watched no more.
+    /// Removes a work's registration for an object. A resource without registrations is not watched any longer.
     pub(crate) fn release(&self, kind: &Kind, key: &ObjectKey, work: &str) {
         let mut all = self.all.lock();
         let Some(watch) = all.get(&kind.api) else { return };
@@ -120,19 +120,19 @@ impl Watch {
         }
     }
 
-    /// What is known of an object.
+    /// The last known state of an object.
     pub(crate) fn look(&self, key: &ObjectKey) -> Known<Arc<Live>> {
         self.objects.lock().look(key)
     }
 
-    /// Takes in what the server answered to a write or a read. To other works that want the object it is news.
+    /// Records the server's answer to a write or a read. Other works that want the object are enqueued.
     pub(crate) fn wrote(&self, live: Live) -> Arc<Live> {
         let (live, others) = self.objects.lock().wrote(Arc::new(live));
-        self.tell(others);
+        self.enqueue(others);
         live
     }
 
-    /// Takes in that the server knows no such object. `uid` keeps a newer one of the same name.
+    /// Records that the server has no such object. `uid` keeps a newer one of the same name.
     pub(crate) fn absent(&self, key: &ObjectKey, uid: Option<&str>) {
         self.objects.lock().absent(key, uid);
     }
@@ -144,13 +144,13 @@ impl Watch {
     /// Returns when the first list has been read, or cannot be.
     pub(crate) async fn opened(&self) {
         let mut sight = self.sight.subscribe();
-        // The sender lives in `self`: this cannot fail while we wait.
+        // The sender lives in `self`: this cannot fail before it returns.
         let _ = sight.wait_for(|sight| *sight != Sight::Opening).await;
     }
 
-    fn tell(&self, works: Vec<String>) {
+    fn enqueue(&self, works: Vec<String>) {
         for work in works {
-            self.works.add_after(work, TOGETHER);
+            self.works.add_after(work, BATCH_DELAY);
         }
     }
 }

@@ -1,58 +1,64 @@
-//! One copy of a resource's objects, kept up to date by a watch and shared by everybody in the process who needs it.
+//! One copy of a resource's objects, kept up to date by a watch and shared by all controllers of a process.
 //!
-//! What it is: a [`Cache`] with indexes, and an [`Informer`] that fills it and tells subscribers what changed.
-//! What it is not: a queue. Subscribers run on the informer's task and do no more than add keys to their queues.
+//! What it is: a [`Cache`] with indexes, and an [`Informer`] that fills it and calls subscribers with every change. Objects are
+//! typed, or dynamic with their resource known at run time ([`Informer::dynamic`]).
 //!
-//! Controllers write through it: what the API server answered to a write goes in at once ([`Cache::wrote`]), so that the
-//! next pass sees its own writes even if the watch is late. That is why nobody here needs to count what they expect.
+//! What it is not: a queue. As a source of keys for a controller an informer is [`Informer::objects`],
+//! [`Informer::owned_by`] or [`Informer::mapped`].
+//!
+//! Controllers write through the cache: the API server's answer to a write goes in at once ([`Cache::wrote`]), so that the
+//! next pass sees its own writes even if the watch is late. No controller has to count expected events.
 //!
 //! Invariants:
-//! * An object never gets older: what has a lower resource version than what is there is left out.
-//! * Managed fields are dropped; nobody decides by them, and they are half of an object.
-//! * After the first list ([`Informer::synced`]) every object that is there was told to every subscriber.
+//! * An object never gets older: what has a lower resource version than what is cached is ignored.
+//! * Managed fields are dropped: no controller decides by them, and they are half of an object.
+//! * After the first list ([`Informer::synced`]) every listed object has been passed to every subscriber.
 
 mod cache;
 mod run;
+mod source;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use aro_runtime::Scope;
 use kube::{Resource, ResourceExt as _};
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 pub use cache::{Cache, Index, ObjectKey};
-pub use run::Patience;
+pub use run::{WatchSink, list_and_watch};
+pub use source::{InformerSource, controller_of, owner_key};
 
-/// Objects that can be kept.
+/// Objects that can be cached: of a type that is known when compiling or when running.
 pub trait Kept:
-    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    Resource<DynamicType: Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 impl<K> Kept for K where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    K: Resource<DynamicType: Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 
-/// What happened to an object.
+/// A change of an object.
 #[derive(Debug, Clone)]
 pub enum Change<K> {
-    /// It is there, new or changed.
+    /// The object was created or changed.
     Applied {
-        /// What was there before.
+        /// The state before, if there was one.
         old: Option<Arc<K>>,
-        /// What is there now.
+        /// The present state.
         new: Arc<K>,
     },
-    /// It is gone.
+    /// The object was deleted; this was its last state.
     Deleted(Arc<K>),
 }
 
 impl<K> Change<K> {
-    /// The object as it is now, or as it was last.
+    /// The present state, or the last one.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Self::Applied { new, .. } => new,
@@ -60,7 +66,7 @@ impl<K> Change<K> {
         }
     }
 
-    /// What was there before, if anything.
+    /// The state before, if there was one.
     pub fn before(&self) -> Option<&Arc<K>> {
         match self {
             Self::Applied { old, .. } => old.as_ref(),
@@ -68,7 +74,7 @@ impl<K> Change<K> {
         }
     }
 
-    /// What is there now, if anything.
+    /// The present state, if there is one.
     pub fn now(&self) -> Option<&Arc<K>> {
         match self {
             Self::Applied { new, .. } => Some(new),
@@ -77,10 +83,22 @@ impl<K> Change<K> {
     }
 }
 
-type Subscriber<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+struct Subscriber<K> {
+    /// `None`: as long as the informer.
+    scope: Option<Scope>,
+    call: Box<dyn Fn(&Change<K>) + Send + Sync>,
+}
 
-/// Keeps a [`Cache`] up to date. Cloning gives another handle to the same one.
+impl<K> Subscriber<K> {
+    fn is_over(&self) -> bool {
+        self.scope.as_ref().is_some_and(Scope::is_cancelled)
+    }
+}
+
+/// Keeps a [`Cache`] up to date. Cloning gives another handle to the same informer.
 pub struct Informer<K: Kept> {
+    /// The kind of its objects, for logs.
+    kind: Arc<str>,
     cache: Cache<K>,
     subscribers: Arc<RwLock<Vec<Subscriber<K>>>>,
     synced: watch::Sender<bool>,
@@ -88,54 +106,83 @@ pub struct Informer<K: Kept> {
 
 impl<K: Kept> Clone for Informer<K> {
     fn clone(&self) -> Self {
-        Self { cache: self.cache.clone(), subscribers: self.subscribers.clone(), synced: self.synced.clone() }
+        Self {
+            kind: self.kind.clone(),
+            cache: self.cache.clone(),
+            subscribers: self.subscribers.clone(),
+            synced: self.synced.clone(),
+        }
     }
 }
 
 impl<K: Kept> Debug for Informer<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Informer({}, {} objects)", K::kind(&()), self.cache.len())
+        write!(f, "Informer({}, {} objects)", self.kind, self.cache.len())
     }
 }
 
-impl<K: Kept> Default for Informer<K> {
+impl<K: Kept + Resource<DynamicType = ()>> Default for Informer<K> {
     fn default() -> Self {
         Self::with(&[])
     }
 }
 
 impl<K: Kept> Informer<K> {
-    /// An empty one with these indexes beside the standard ones. [`Informer::run`] fills it.
-    pub fn with(indexes: &[Index<K>]) -> Self {
-        Self { cache: Cache::with(indexes), subscribers: Arc::default(), synced: watch::Sender::new(false) }
+    /// An empty informer of a type with these indexes beside the standard ones. [`Informer::run`] fills it.
+    pub fn with(indexes: &[Index<K>]) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        Self::dynamic(&(), indexes)
     }
 
-    /// What is known now.
+    /// An empty informer of a resource that is known at run time.
+    pub fn dynamic(resource: &K::DynamicType, indexes: &[Index<K>]) -> Self {
+        Self {
+            kind: K::kind(resource).into(),
+            cache: Cache::with(indexes),
+            subscribers: Arc::default(),
+            synced: watch::Sender::new(false),
+        }
+    }
+
+    /// The cached objects.
     pub fn cache(&self) -> &Cache<K> {
         &self.cache
     }
 
-    /// Tells `subscriber` about every change from now on, those of [`Cache::wrote`] excepted: whoever writes knows.
+    /// Calls `subscriber` with every change from now on, except those of [`Cache::wrote`], which its writer knows.
     /// It runs on the informer's task and must not block.
     pub fn subscribe(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        self.subscribers.write().push(Box::new(subscriber));
+        self.add(None, Box::new(subscriber));
+    }
+
+    /// The same until the scope is cancelled.
+    fn subscribe_until(&self, scope: &Scope, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        self.add(Some(scope.clone()), Box::new(subscriber));
+    }
+
+    fn add(&self, scope: Option<Scope>, call: Box<dyn Fn(&Change<K>) + Send + Sync>) {
+        let mut subscribers = self.subscribers.write();
+        subscribers.retain(|known| !known.is_over());
+        subscribers.push(Subscriber { scope, call });
     }
 
     /// Returns when the first list has been read.
     pub async fn synced(&self) {
         let mut synced = self.synced.subscribe();
-        // The sender lives in `self`: this cannot fail while we wait.
+        // The sender lives in `self`: this cannot fail before it returns.
         let _ = synced.wait_for(|synced| *synced).await;
     }
 
-    fn tell(&self, change: &Change<K>) {
+    fn notify(&self, change: &Change<K>) {
         for subscriber in self.subscribers.read().iter() {
-            subscriber(change);
+            (subscriber.call)(change);
         }
     }
 }
 
 /// The key of an object.
-pub fn key_of<K: Resource<DynamicType = ()>>(object: &K) -> ObjectKey {
+pub fn key_of<K: Resource>(object: &K) -> ObjectKey {
     ObjectKey { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

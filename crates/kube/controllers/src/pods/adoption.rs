@@ -56,8 +56,8 @@ impl Context {
         sorted: Sorted<K>,
     ) -> Result<Vec<Arc<K>>, Fault>
     where
-        O: Kept + Resource<Scope = NamespaceResourceScope>,
-        K: Kept + Serialize + Resource<Scope = NamespaceResourceScope>,
+        O: Kept + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Kept + Serialize + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let Sorted { mut mine, adopt, release } = sorted;
         for child in release {
@@ -75,7 +75,7 @@ impl Context {
     /// Whether an owner is on the server as we know it.
     async fn still_wants_children<O>(&self, owner: &O) -> Result<bool, Fault>
     where
-        O: Kept + Resource<Scope = NamespaceResourceScope>,
+        O: Kept + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let key = key_of(owner);
         let live = self.api::<O>(&key.namespace).get_opt(&key.name).await;
@@ -85,8 +85,8 @@ impl Context {
 
     async fn adopt<O, K>(&self, owner: &O, cache: &Cache<K>, child: &K) -> Result<Option<Arc<K>>, Fault>
     where
-        O: Kept,
-        K: Kept + Serialize + Resource<Scope = NamespaceResourceScope>,
+        O: Kept + Resource<DynamicType = ()>,
+        K: Kept + Serialize + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let patch =
             json!({"metadata": {"uid": child.uid(), "ownerReferences": [controller_reference(owner)]}});
@@ -95,8 +95,8 @@ impl Context {
 
     async fn release<O, K>(&self, owner: &O, cache: &Cache<K>, child: &K) -> Result<(), Fault>
     where
-        O: Kept,
-        K: Kept + Serialize + Resource<Scope = NamespaceResourceScope>,
+        O: Kept + Resource<DynamicType = ()>,
+        K: Kept + Serialize + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let mine = json!([{"$patch": "delete", "uid": owner.uid()}]);
         let patch = json!({"metadata": {"uid": child.uid(), "ownerReferences": mine}});
@@ -112,7 +112,7 @@ impl Context {
         verb: &str,
     ) -> Result<Option<Arc<K>>, Fault>
     where
-        K: Kept + Serialize + Resource<Scope = NamespaceResourceScope>,
+        K: Kept + Serialize + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let key = key_of(child);
         let patched = self

@@ -1,73 +1,69 @@
-//! The task behind a watch.
+//! A watch as the sink of a list and watch.
 
 use std::sync::Arc;
 
 use aro_base::chain;
-use aro_kube::informer::Patience;
+use aro_kube::informer::{WatchSink, list_and_watch};
 use aro_runtime::{Fault, Scope, TaskKind};
-use futures::StreamExt as _;
 use kube::Api;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher;
 
 use super::{Sight, Watch};
 use crate::failure::code;
 use crate::live::Live;
 
-/// Follows a resource until nobody wants anything of it.
+/// Watches a resource until no work wants an object of it.
 pub(super) fn start(watch: &Arc<Watch>, scope: &Scope) {
     let watch = watch.clone();
     let name = format!("watch-{}", watch.kind.api.plural);
     scope.spawn(TaskKind::Helper, name, async move {
+        let api: Api<Live> = Api::all_with(watch.client.clone(), &watch.kind.api);
         let stop = watch.stop.clone();
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = follow(&watch) => {}
-        }
+        let watching = list_and_watch(api, watcher::Config::default(), &*watch);
+        stop.run_until_cancelled(watching).await;
         Ok::<_, Fault>(())
     });
 }
 
-async fn follow(watch: &Watch) {
-    let api: Api<Live> = Api::all_with(watch.client.clone(), &watch.kind.api);
-    let events = watcher(api, watcher::Config::default()).backoff(Patience::default());
-    let mut events = std::pin::pin!(events);
-    while let Some(event) = events.next().await {
-        let works = match event {
-            Ok(Event::Init) => {
-                watch.objects.lock().list_begins();
-                Vec::new()
-            }
-            Ok(Event::InitApply(live)) => watch.objects.lock().list_names(live),
-            Ok(Event::InitDone) => {
-                let works = watch.objects.lock().list_ends();
-                watch.sight.send_replace(Sight::Clear);
-                works
-            }
-            Ok(Event::Apply(live)) => watch.objects.lock().seen(live),
-            Ok(Event::Delete(live)) => watch.objects.lock().gone(&live),
-            Err(error) => {
-                failed(watch, &error);
-                Vec::new()
-            }
-        };
-        watch.tell(works);
+impl WatchSink<Live> for Watch {
+    fn list_begins(&self) {
+        self.objects.lock().list_begins();
     }
-}
 
-/// The watcher starts again by itself. If it may not list, objects are read until it may.
-fn failed(watch: &Watch, error: &watcher::Error) {
-    if let watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) = error
-        && matches!(code(cause), 401 | 403 | 404 | 405)
-    {
-        let before = watch.sight.send_replace(Sight::Blind);
-        if before != Sight::Blind {
-            let resource = &watch.kind.api.plural;
-            tracing::warn!(resource, error = %chain(error), "objects cannot be watched; they are read from time to time");
-            let wanted = watch.objects.lock().everybody();
-            watch.tell(wanted);
+    fn listed(&self, object: Live) {
+        let works = self.objects.lock().listed(object);
+        self.enqueue(works);
+    }
+
+    fn list_ends(&self) {
+        let works = self.objects.lock().list_ends();
+        self.sight.send_replace(Sight::Clear);
+        self.enqueue(works);
+    }
+
+    fn applied(&self, object: Live) {
+        let works = self.objects.lock().applied(object);
+        self.enqueue(works);
+    }
+
+    fn deleted(&self, last: Live) {
+        let works = self.objects.lock().deleted(&last);
+        self.enqueue(works);
+    }
+
+    /// While listing is forbidden, objects are read one by one.
+    fn failed(&self, error: &watcher::Error) {
+        let resource = &self.kind.api.plural;
+        if let watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) = error
+            && matches!(code(cause), 401 | 403 | 404 | 405)
+        {
+            if self.sight.send_replace(Sight::Blind) != Sight::Blind {
+                tracing::warn!(resource, error = %chain(error), "resource cannot be watched; polling its objects");
+                let works = self.objects.lock().works();
+                self.enqueue(works);
+            }
+        } else {
+            tracing::debug!(resource, error = %chain(error), "watch ended; restarting");
         }
-    } else {
-        tracing::debug!(resource = watch.kind.api.plural, error = %chain(error), "a watch ended and starts again");
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the objects of one resource.
+//! The known state of the objects of one resource.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use aro_kube::informer::ObjectKey;
 use crate::decide::Known;
 use crate::live::Live;
 
-/// What is known of the objects that works want.
+/// The known state of the objects that works want.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    /// Who wants what.
+    /// The works that want an object.
     wanted: HashMap<ObjectKey, Vec<String>>,
     /// What is there; `None` for what is known to be absent.
     known: HashMap<ObjectKey, Option<Arc<Live>>>,
@@ -19,8 +19,8 @@ pub(super) struct Objects {
     fresh: HashSet<ObjectKey>,
     /// What the list under way has named.
     listed: HashSet<ObjectKey>,
-    /// The newest version the watch has told about. Whatever is older and not here is gone.
-    told: u64,
+    /// The newest version that the watch has delivered. What is older and not here is gone.
+    delivered: u64,
 }
 
 impl Objects {
@@ -31,7 +31,7 @@ impl Objects {
         }
     }
 
-    /// Whether nobody wants anything any more.
+    /// Whether no work wants any object of the resource now.
     pub(super) fn release(&mut self, key: &ObjectKey, work: &str) -> bool {
         if let Some(works) = self.wanted.get_mut(key) {
             works.retain(|known| known != work);
@@ -44,8 +44,8 @@ impl Objects {
         self.wanted.is_empty()
     }
 
-    /// Everybody who wants something.
-    pub(super) fn everybody(&self) -> Vec<String> {
+    /// Every work that wants an object.
+    pub(super) fn works(&self) -> Vec<String> {
         self.wanted.values().flatten().cloned().collect()
     }
 
@@ -57,13 +57,13 @@ impl Objects {
         }
     }
 
-    /// An answer of the server. The watch may have been faster: then what it told stays. The answer is given back all the
-    /// same: a writer has to learn what became of what it wrote, not of what somebody else wrote since. Also the works that
-    /// this is news for: if several want the object, one does not know what another wrote.
+    /// Records an answer of the server, unless the watch has delivered a newer state. Returns the answer all the same: a writer
+    /// decides by the result of its own write, not of a later one. Also returns the works to enqueue: if several want the
+    /// object, one does not know what another wrote.
     pub(super) fn wrote(&mut self, live: Arc<Live>) -> (Arc<Live>, Vec<String>) {
         let key = live.key();
         match self.known.get(&key) {
-            Some(None) if live.version().is_some_and(|version| version <= self.told) => {
+            Some(None) if live.version().is_some_and(|version| version <= self.delivered) => {
                 return (live, Vec::new());
             }
             Some(Some(known)) if is_newer_or_same(known, &live) => return (live, Vec::new()),
@@ -88,10 +88,10 @@ impl Objects {
         }
     }
 
-    /// The watch or a list says that an object is so. The works that this is news for.
-    pub(super) fn seen(&mut self, live: Live) -> Vec<String> {
+    /// Records what the watch or a list delivered. Returns the works to enqueue.
+    pub(super) fn applied(&mut self, live: Live) -> Vec<String> {
         let key = live.key();
-        self.told = self.told.max(live.version().unwrap_or_default());
+        self.delivered = self.delivered.max(live.version().unwrap_or_default());
         let works = self.wanted.get(&key);
         if works.is_none() && !is_of_a_record(&live) {
             self.known.remove(&key);
@@ -108,10 +108,10 @@ impl Objects {
         works
     }
 
-    /// The watch says that an object is gone. A newer one of its name stays.
-    pub(super) fn gone(&mut self, last: &Live) -> Vec<String> {
+    /// Records a deletion. A newer object of that name stays.
+    pub(super) fn deleted(&mut self, last: &Live) -> Vec<String> {
         let key = last.key();
-        self.told = self.told.max(last.version().unwrap_or_default());
+        self.delivered = self.delivered.max(last.version().unwrap_or_default());
         if let Some(Some(known)) = self.known.get(&key)
             && known.uid() != last.uid()
         {
@@ -125,14 +125,14 @@ impl Objects {
         self.listed.clear();
     }
 
-    pub(super) fn list_names(&mut self, live: Live) -> Vec<String> {
+    pub(super) fn listed(&mut self, live: Live) -> Vec<String> {
         self.listed.insert(live.key());
-        self.seen(live)
+        self.applied(live)
     }
 
-    /// What was not on the list is gone, unless it was written after the list began: then either the list is older, and the
-    /// watch will tell of it, or it has gone meanwhile, and nobody will. It is not known any more, and has to be looked at.
-    /// Who wants something that nothing was known of learns that it is absent.
+    /// What the list lacks is gone, unless it was written after the list began: then either the list is older, and the watch
+    /// will deliver it, or it was deleted since, and no event follows. Its state is unknown and has to be read. Wanted objects
+    /// that the list lacks and that were unknown are absent.
     pub(super) fn list_ends(&mut self) -> Vec<String> {
         let listed = std::mem::take(&mut self.listed);
         let doubtful: HashSet<ObjectKey> = self.fresh.drain().filter(|key| !listed.contains(key)).collect();
@@ -163,7 +163,7 @@ impl Objects {
     }
 }
 
-/// Whether what is known makes what comes no news. Versions that are no numbers are taken as they come.
+/// Whether the known state is as new as the delivered one. Without numeric versions every different state is newer.
 fn is_newer_or_same(known: &Live, new: &Live) -> bool {
     match (known.version(), new.version()) {
         (Some(known), Some(new)) => known >= new,
@@ -171,7 +171,7 @@ fn is_newer_or_same(known: &Live, new: &Live) -> bool {
     }
 }
 
-/// Some work owns it, perhaps one that is still to come.
+/// Whether a record owns the object; after a restart its work follows later.
 fn is_of_a_record(live: &Live) -> bool {
     live.owners().iter().any(|owner| owner["kind"] == "AppliedManifestWork")
 }
@@ -200,28 +200,28 @@ mod tests {
     }
 
     #[test]
-    fn only_what_somebody_wants_or_a_record_owns_is_kept() {
+    fn only_objects_that_a_work_wants_or_a_record_owns_are_kept() {
         let mut objects = Objects::default();
         objects.want(&key("a"), "w1");
         objects.want(&key("a"), "w2");
-        assert_eq!(objects.seen(live("a", "u", 1)), ["w1", "w2"]);
-        assert!(objects.seen(live("b", "u", 2)).is_empty());
+        assert_eq!(objects.applied(live("a", "u", 1)), ["w1", "w2"]);
+        assert!(objects.applied(live("b", "u", 2)).is_empty());
         assert!(matches!(objects.look(&key("b")), Known::Unknown));
         let owned = json!({"metadata": {"name": "c", "namespace": "n", "ownerReferences": [{"kind": "AppliedManifestWork"}]}});
-        assert!(objects.seen(Live::new(owned)).is_empty());
-        assert!(matches!(objects.look(&key("c")), Known::There(_)), "its work is on the way");
+        assert!(objects.applied(Live::new(owned)).is_empty());
+        assert!(matches!(objects.look(&key("c")), Known::There(_)), "its work follows later");
         assert!(!objects.release(&key("a"), "w1"));
         assert!(objects.release(&key("a"), "w2"));
     }
 
     #[test]
-    fn what_we_wrote_is_no_news() {
+    fn the_watch_event_of_an_own_write_enqueues_nothing() {
         let mut objects = Objects::default();
         objects.want(&key("a"), "w");
         objects.wrote(Arc::new(live("a", "u", 5)));
-        assert!(objects.seen(live("a", "u", 4)).is_empty(), "the watch is late");
-        assert!(objects.seen(live("a", "u", 5)).is_empty(), "we know");
-        assert_eq!(objects.seen(live("a", "u", 6)), ["w"]);
+        assert!(objects.applied(live("a", "u", 4)).is_empty(), "the watch is late");
+        assert!(objects.applied(live("a", "u", 5)).is_empty(), "the same version");
+        assert_eq!(objects.applied(live("a", "u", 6)), ["w"]);
         let (answer, _) = objects.wrote(Arc::new(live("a", "u", 5)));
         assert_eq!(
             (answer.version(), version(&objects, "a")),
@@ -231,52 +231,52 @@ mod tests {
     }
 
     #[test]
-    fn what_one_work_wrote_is_news_for_the_others_that_want_it() {
+    fn a_write_of_one_work_enqueues_the_others_that_want_the_object() {
         let mut objects = Objects::default();
         objects.want(&key("a"), "w1");
         assert!(objects.wrote(Arc::new(live("a", "u", 1))).1.is_empty());
         objects.want(&key("a"), "w2");
         assert_eq!(objects.wrote(Arc::new(live("a", "u", 2))).1, ["w1", "w2"]);
-        assert!(objects.wrote(Arc::new(live("a", "u", 2))).1.is_empty(), "they know");
+        assert!(objects.wrote(Arc::new(live("a", "u", 2))).1.is_empty(), "the same version");
     }
 
     #[test]
-    fn an_answer_that_comes_after_the_end_of_its_object_does_not_bring_it_back() {
+    fn an_answer_after_the_deletion_of_its_object_does_not_bring_it_back() {
         let mut objects = Objects::default();
         objects.want(&key("a"), "w");
-        objects.seen(live("a", "u1", 1));
-        assert_eq!(objects.gone(&live("a", "u1", 5)), ["w"]);
+        objects.applied(live("a", "u1", 1));
+        assert_eq!(objects.deleted(&live("a", "u1", 5)), ["w"]);
         objects.wrote(Arc::new(live("a", "u1", 4)));
         assert!(matches!(objects.look(&key("a")), Known::Absent));
         objects.wrote(Arc::new(live("a", "u2", 6)));
         assert_eq!(version(&objects, "a"), Some(6));
-        assert!(objects.gone(&live("a", "u1", 7)).is_empty(), "that is the end of another one");
+        assert!(objects.deleted(&live("a", "u1", 7)).is_empty(), "that is the deletion of another object");
         objects.absent(&key("a"), Some("u1"));
         assert_eq!(version(&objects, "a"), Some(6));
     }
 
     #[test]
-    fn a_list_says_what_is_absent_and_what_was_written_meanwhile_is_looked_at_again() {
+    fn a_list_shows_what_is_absent_and_objects_written_meanwhile_are_read_again() {
         let mut objects = Objects::default();
         for name in ["gone", "stays", "never", "written"] {
             objects.want(&key(name), name);
         }
-        objects.seen(live("gone", "u", 1));
+        objects.applied(live("gone", "u", 1));
         objects.list_begins();
         objects.wrote(Arc::new(live("written", "u", 9)));
-        assert_eq!(objects.list_names(live("stays", "u", 2)), ["stays"]);
-        let mut news = objects.list_ends();
-        news.sort();
-        assert_eq!(news, ["gone", "never", "written"]);
+        assert_eq!(objects.listed(live("stays", "u", 2)), ["stays"]);
+        let mut works = objects.list_ends();
+        works.sort();
+        assert_eq!(works, ["gone", "never", "written"]);
         assert!(matches!(objects.look(&key("never")), Known::Absent));
         let doubtful = objects.look(&key("written"));
-        assert!(matches!(doubtful, Known::Unknown), "if it has gone since, no watch will tell");
+        assert!(matches!(doubtful, Known::Unknown), "if it was deleted since, no event follows");
     }
 
     #[test]
-    fn what_is_read_of_a_newly_wanted_object_counts_however_old_it_is() {
+    fn the_answer_for_a_newly_wanted_object_counts_however_old_it_is() {
         let mut objects = Objects::default();
-        objects.seen(live("other", "u", 100));
+        objects.applied(live("other", "u", 100));
         objects.want(&key("a"), "w");
         objects.wrote(Arc::new(live("a", "u", 3)));
         assert_eq!(version(&objects, "a"), Some(3));

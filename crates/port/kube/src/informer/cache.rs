@@ -1,4 +1,4 @@
-//! Objects by name, namespace, owner, and whatever else they are looked for by.
+//! Cached objects by name, namespace, owner and declared indexes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -34,11 +34,11 @@ impl std::fmt::Display for ObjectKey {
     }
 }
 
-/// A way to find objects: by the words the function gives for one.
+/// An index: finds objects by the values that a function computes of each.
 pub struct Index<K> {
     /// Its name.
     pub name: &'static str,
-    /// The words one object is found by.
+    /// The values that an object is found by.
     pub of: fn(&K) -> Vec<String>,
 }
 
@@ -62,13 +62,13 @@ impl<K: Kept> Clone for Cache<K> {
 struct Inner<K> {
     objects: HashMap<ObjectKey, Arc<K>>,
     indexes: Vec<Index<K>>,
-    /// One map for each index: word to keys.
+    /// One map for each index: value to keys.
     found: Vec<HashMap<String, HashSet<ObjectKey>>>,
     spaces: BTreeMap<String, HashSet<ObjectKey>>,
     /// Written by us since the last list began: a list that began before may lack them.
     fresh: HashSet<ObjectKey>,
-    /// The newest version the watch has told about. Whatever is older and not here is gone.
-    told: u64,
+    /// The newest version that the watch has delivered. What is older and not cached is gone.
+    delivered: u64,
 }
 
 /// The index of objects by the uid of their controller.
@@ -95,7 +95,7 @@ impl<K: Kept> Cache<K> {
             found,
             spaces: BTreeMap::new(),
             fresh: HashSet::new(),
-            told: 0,
+            delivered: 0,
         };
         Self { inner: Arc::new(RwLock::new(inner)) }
     }
@@ -121,13 +121,13 @@ impl<K: Kept> Cache<K> {
         self.by(BY_CONTROLLER, uid)
     }
 
-    /// Those an index finds by a word, in no order. An index nobody declared finds nothing.
-    pub fn by(&self, index: &str, word: &str) -> Vec<Arc<K>> {
+    /// Those an index finds by a value, in no order. An undeclared index finds nothing.
+    pub fn by(&self, index: &str, value: &str) -> Vec<Arc<K>> {
         let inner = self.inner.read();
         let Some(position) = inner.indexes.iter().position(|known| known.name == index) else {
             return Vec::new();
         };
-        inner.of_keys(inner.found[position].get(word))
+        inner.of_keys(inner.found[position].get(value))
     }
 
     /// How many there are.
@@ -140,18 +140,18 @@ impl<K: Kept> Cache<K> {
         self.len() == 0
     }
 
-    /// Takes in what the API server answered to a write, so that the next look sees it. Subscribers are told by the
-    /// watch, later. An object that the answer says is gone has to be reported by [`Cache::removed`].
+    /// Caches the API server's answer to a write, so that the next read finds it. Subscribers are called by the watch,
+    /// later. A deletion that the API server confirmed goes to [`Cache::removed`].
     pub fn wrote(&self, object: K) -> Arc<K> {
         let key = key_of(&object);
         let object = Arc::new(lean(object));
         let mut inner = self.inner.write();
-        // The watch may be faster than the answer: it has told already that the object is gone.
-        let over = version(&*object).is_some_and(|version| version <= inner.told);
+        // The watch may be faster than the answer, and have delivered the deletion already.
+        let over = version(&*object).is_some_and(|version| version <= inner.delivered);
         if over && !inner.objects.contains_key(&key) {
             return object;
         }
-        // Or it has told the same version: that is the object as it is, whatever the writer made of its answer.
+        // Or have delivered the same version: that is the object as it is, whatever the writer made of the answer.
         if let Some(known) = inner.objects.get(&key)
             && let (Some(known_version), Some(new)) = (version(&**known), version(&*object))
             && known_version >= new
@@ -163,7 +163,7 @@ impl<K: Kept> Cache<K> {
         object
     }
 
-    /// Forgets an object of which the API server said that it is gone. `uid` keeps a newer one of the same name.
+    /// Removes an object whose deletion the API server confirmed. `uid` keeps a newer one of the same name.
     pub fn removed(&self, key: &ObjectKey, uid: &str) {
         let mut inner = self.inner.write();
         if inner.objects.get(key).is_some_and(|known| known.uid().as_deref() == Some(uid)) {
@@ -171,14 +171,14 @@ impl<K: Kept> Cache<K> {
         }
     }
 
-    /// Takes in what a watch or a list says. `None` if it is no news.
-    pub(super) fn seen(&self, object: K) -> Option<Change<K>> {
+    /// Caches what a watch or a list delivered. `None` if the cached object is newer.
+    pub(super) fn apply(&self, object: K) -> Option<Change<K>> {
         let key = key_of(&object);
         let new = Arc::new(lean(object));
         let mut inner = self.inner.write();
-        // What was written through is news for subscribers, even though we have it.
+        // An object that was written through is new to subscribers, though it is cached.
         let old = inner.objects.get(&key).cloned();
-        inner.told = inner.told.max(version(&*new).unwrap_or_default());
+        inner.delivered = inner.delivered.max(version(&*new).unwrap_or_default());
         if let Some(old) = &old
             && let (Some(known), Some(seen)) = (version(&**old), version(&*new))
             && seen < known
@@ -190,11 +190,11 @@ impl<K: Kept> Cache<K> {
         Some(Change::Applied { old, new })
     }
 
-    /// Takes in that an object is gone. A newer one of that name stays.
-    pub(super) fn gone(&self, last: K) -> Change<K> {
+    /// Removes an object that was deleted. A newer one of that name stays.
+    pub(super) fn delete(&self, last: K) -> Change<K> {
         let key = key_of(&last);
         let mut inner = self.inner.write();
-        inner.told = inner.told.max(version(&last).unwrap_or_default());
+        inner.delivered = inner.delivered.max(version(&last).unwrap_or_default());
         let same = inner.objects.get(&key).is_some_and(|known| known.uid() == last.uid());
         if same {
             inner.remove(&key);
@@ -204,12 +204,12 @@ impl<K: Kept> Cache<K> {
     }
 
     /// A list begins: what was written before is on it.
-    pub(super) fn listing(&self) {
+    pub(super) fn list_begins(&self) {
         self.inner.write().fresh.clear();
     }
 
-    /// After a whole list: whatever is not on it is gone, unless it was written after the list began.
-    pub(super) fn keep_only(&self, listed: &HashSet<ObjectKey>) -> Vec<Change<K>> {
+    /// After a whole list: what is not on it is gone, unless it was written after the list began.
+    pub(super) fn retain_listed(&self, listed: &HashSet<ObjectKey>) -> Vec<Change<K>> {
         let mut inner = self.inner.write();
         let gone: Vec<(ObjectKey, Arc<K>)> = inner
             .objects
@@ -226,7 +226,7 @@ impl<K: Kept> Cache<K> {
     }
 }
 
-/// Without what nobody decides by.
+/// Without managed fields.
 fn lean<K: Resource>(mut object: K) -> K {
     object.meta_mut().managed_fields = None;
     object
@@ -255,8 +255,8 @@ impl<K: Kept> Inner<K> {
                 }
                 take_out(found, &before, key);
             }
-            for word in new {
-                found.entry(word).or_default().insert(key.clone());
+            for value in new {
+                found.entry(value).or_default().insert(key.clone());
             }
         }
         if old.is_none() && !key.namespace.is_empty() {
@@ -279,12 +279,12 @@ impl<K: Kept> Inner<K> {
     }
 }
 
-fn take_out(found: &mut HashMap<String, HashSet<ObjectKey>>, words: &[String], key: &ObjectKey) {
-    for word in words {
-        if let Some(keys) = found.get_mut(word) {
+fn take_out(found: &mut HashMap<String, HashSet<ObjectKey>>, values: &[String], key: &ObjectKey) {
+    for value in values {
+        if let Some(keys) = found.get_mut(value) {
             keys.remove(key);
             if keys.is_empty() {
-                found.remove(word);
+                found.remove(value);
             }
         }
     }

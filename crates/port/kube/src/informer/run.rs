@@ -1,92 +1,123 @@
-//! The watch that keeps a cache up to date.
+//! The list and watch that every informer runs on.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use aro_base::chain;
+use aro_net::{Attempts, Backoff};
 use aro_runtime::{Fault, Scope, TaskKind};
 use futures::StreamExt as _;
-use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
 
-use super::{Informer, Kept, key_of};
+use super::{Informer, Kept, ObjectKey, key_of};
+
+/// Delays between attempts of a watch that fails; one that delivers starts over.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
+
+/// Receives what a list and its watch deliver, in order.
+pub trait WatchSink<K>: Send + Sync + 'static {
+    /// A list begins.
+    fn list_begins(&self);
+    /// The list has this object.
+    fn listed(&self, object: K);
+    /// The list is complete: what it lacks is gone.
+    fn list_ends(&self);
+    /// An object was created or changed.
+    fn applied(&self, object: K);
+    /// An object was deleted; this was its last state.
+    fn deleted(&self, last: K);
+    /// The list or watch failed, and starts again by itself.
+    fn failed(&self, error: &watcher::Error);
+}
+
+/// Lists and watches until the future is dropped. Errors are retried; what the sink has stays.
+pub async fn list_and_watch<K>(api: Api<K>, config: watcher::Config, sink: &impl WatchSink<K>)
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let events = watch(api, config).backoff(WatchBackoff(BACKOFF.attempts()));
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Init) => sink.list_begins(),
+            Ok(Event::InitApply(object)) => sink.listed(object),
+            Ok(Event::InitDone) => sink.list_ends(),
+            Ok(Event::Apply(object)) => sink.applied(object),
+            Ok(Event::Delete(object)) => sink.deleted(object),
+            Err(error) => sink.failed(&error),
+        }
+    }
+}
 
 impl<K: Kept> Informer<K> {
-    /// Lists and watches until the scope is cancelled. Errors are waited out; what was known stays known.
+    /// Lists and watches until the scope is cancelled. Errors are retried; what is cached stays cached.
     pub fn run(&self, api: Api<K>, config: watcher::Config, scope: &Scope) {
-        let informer = self.clone();
-        scope.spawn(TaskKind::Helper, format!("watch-{}", K::kind(&())), async move {
-            informer.follow(api, config).await;
+        let sink = InformerSink { informer: self.clone(), listed: parking_lot::Mutex::default() };
+        scope.spawn(TaskKind::Helper, format!("watch-{}", self.kind), async move {
+            list_and_watch(api, config, &sink).await;
             Ok::<_, Fault>(())
         });
     }
+}
 
-    async fn follow(self, api: Api<K>, config: watcher::Config) {
-        let events = watch(api, config).backoff(Patience::default());
-        let mut events = std::pin::pin!(events);
-        let mut listed = HashSet::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(Event::Init) => {
-                    listed.clear();
-                    self.cache.listing();
-                }
-                Ok(Event::InitApply(object)) => {
-                    listed.insert(key_of(&object));
-                    self.take(object);
-                }
-                Ok(Event::InitDone) => {
-                    for change in self.cache.keep_only(&listed) {
-                        self.tell(&change);
-                    }
-                    listed = HashSet::new();
-                    self.synced.send_replace(true);
-                }
-                Ok(Event::Apply(object)) => self.take(object),
-                Ok(Event::Delete(object)) => self.tell(&self.cache.gone(object)),
-                // The watcher starts again by itself.
-                Err(error) => {
-                    tracing::debug!(kind = %K::kind(&()), error = %chain(&error), "a watch ended and starts again");
-                }
-            }
+/// Fills an informer's cache and calls its subscribers.
+struct InformerSink<K: Kept> {
+    informer: Informer<K>,
+    /// What the list under way has named.
+    listed: parking_lot::Mutex<HashSet<ObjectKey>>,
+}
+
+impl<K: Kept> WatchSink<K> for InformerSink<K> {
+    fn list_begins(&self) {
+        self.listed.lock().clear();
+        self.informer.cache.list_begins();
+    }
+
+    fn listed(&self, object: K) {
+        self.listed.lock().insert(key_of(&object));
+        self.applied(object);
+    }
+
+    fn list_ends(&self) {
+        let listed = std::mem::take(&mut *self.listed.lock());
+        for change in self.informer.cache.retain_listed(&listed) {
+            self.informer.notify(&change);
+        }
+        self.informer.synced.send_replace(true);
+    }
+
+    fn applied(&self, object: K) {
+        if let Some(change) = self.informer.cache.apply(object) {
+            self.informer.notify(&change);
         }
     }
 
-    fn take(&self, object: K) {
-        if let Some(change) = self.cache.seen(object) {
-            self.tell(&change);
-        }
+    fn deleted(&self, last: K) {
+        self.informer.notify(&self.informer.cache.delete(last));
+    }
+
+    fn failed(&self, error: &watcher::Error) {
+        tracing::debug!(kind = %self.informer.kind, error = %chain(error), "watch ended; restarting");
     }
 }
 
-/// Pauses between tries of a watch that fails: 50 ms, doubling to 10 s; a working one starts over.
-#[derive(Debug, Clone)]
-pub struct Patience {
-    next: Duration,
-}
+/// Our backoff as `kube` wants it.
+struct WatchBackoff(Attempts);
 
-const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(10);
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { next: FIRST }
-    }
-}
-
-impl Iterator for Patience {
+impl Iterator for WatchBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let pause = self.next;
-        self.next = (pause * 2).min(LONGEST);
-        Some(pause)
+        self.0.next()
     }
 }
 
-impl kube::runtime::utils::Backoff for Patience {
+impl kube::runtime::utils::Backoff for WatchBackoff {
     fn reset(&mut self) {
-        self.next = FIRST;
+        self.0.reset();
     }
 }
