@@ -133,8 +133,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// Enqueues a key for a pass as soon as possible.
     pub fn add(&self, key: K) {
-        let added = self.inner.state.lock().make_ready(key);
-        if added {
+        let mut state = self.inner.state.lock();
+        // The task that takes the first key wakes the next one: a burst of keys wakes one task from here, not all.
+        let wake = state.make_ready(key) && state.ready.len() == 1;
+        drop(state);
+        if wake {
             self.inner.changed.notify_one();
         }
     }
@@ -158,8 +161,12 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         let due = (at, *sequence);
         entry.due = Some(due);
         delayed.insert(due, key);
+        // Timers are set for the first due time; a later one changes nothing.
+        let wake = delayed.first_key_value().is_some_and(|(first, _)| *first == due);
         drop(state);
-        self.inner.changed.notify_one();
+        if wake {
+            self.inner.changed.notify_one();
+        }
     }
 
     /// Keys that wait for a pass or are in one.
