@@ -17,7 +17,7 @@ mod volume;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_kube::informer::{Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -39,55 +39,51 @@ struct Claims {
 pub fn start(context: &Context, scope: &Scope) {
     let root = context.volumes.clone();
     let (claims, volumes) = (Queue::new(), Queue::new());
-    follow_claims(&context.caches, &claims, &volumes);
-    follow_volumes(&context.caches, &claims, &volumes);
-    let (pending, caches) = (claims.clone(), context.caches.clone());
-    context.caches.storage_classes.subscribe(move |_| add_unbound(&caches, &pending));
-    let users = claims.clone();
-    context.caches.pods.subscribe(move |change| {
-        for key in claims_of(change) {
-            users.add(key);
-        }
-    });
+    let caches = &context.caches;
     if root.is_some() {
         let classes = Queue::new();
         classes.add(ObjectKey::new("", class::LOCAL));
-        context.drive(class::Classes { context: context.clone() }, classes, RunnerOptions::default(), scope);
+        context.runner(class::Classes { context: context.clone() }, &classes).start(scope);
     }
-    let controller = volume::Volumes { context: context.clone(), root: root.clone() };
-    context.drive(controller, volumes, RunnerOptions::default(), scope);
-    context.drive(Claims { context: context.clone(), root }, claims, RunnerOptions::default(), scope);
-}
-
-/// A changed claim matters to itself and to the volumes that name it.
-fn follow_claims(caches: &Caches, claims: &Queue<ObjectKey>, volumes: &Queue<ObjectKey>) {
-    let (claims, volumes, cache) = (claims.clone(), volumes.clone(), caches.volumes.cache().clone());
-    caches.claims.subscribe(move |change| {
-        let key = key_of(&**change.object());
-        for volume in cache.by(BY_CLAIM, &key.to_string()) {
-            volumes.add(key_of(&*volume));
-        }
-        claims.add(key);
-    });
-}
-
-/// A changed volume matters to itself and to the claim it names; a free one to all claims without a volume.
-fn follow_volumes(caches: &Caches, claims: &Queue<ObjectKey>, volumes: &Queue<ObjectKey>) {
-    let (claims, volumes, caches_) = (claims.clone(), volumes.clone(), caches.clone());
-    caches.volumes.subscribe(move |change| {
-        volumes.add(key_of(&**change.object()));
-        let reference = change.object().spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
-        match reference {
-            Some(reference) => claims.add(ObjectKey::new(
-                reference.namespace.clone().unwrap_or_default(),
-                reference.name.clone().unwrap_or_default(),
-            )),
-            None => add_unbound(&caches_, &claims),
+    // A changed claim concerns the volumes that name it, and a changed volume the claim that it names.
+    let known = caches.volumes.cache().clone();
+    let of_claims = caches.claims.mapped(move |change, queue: &Queue<ObjectKey>| {
+        for volume in known.by(BY_CLAIM, &key_of(&**change.object()).to_string()) {
+            queue.add(key_of(&*volume));
         }
     });
+    context
+        .runner(volume::Volumes { context: context.clone(), root: root.clone() }, &volumes)
+        .with_source(caches.volumes.objects())
+        .with_source(of_claims)
+        .start(scope);
+    let (of_volumes, of_classes) = (caches.clone(), caches.clone());
+    context
+        .runner(Claims { context: context.clone(), root }, &claims)
+        .with_source(caches.claims.objects())
+        .with_source(
+            caches.volumes.mapped(move |change, queue| enqueue_for_volume(change, &of_volumes, queue)),
+        )
+        .with_source(caches.storage_classes.mapped(move |_, queue| enqueue_unbound(&of_classes, queue)))
+        .with_source(
+            caches.pods.mapped(|change, queue| claims_of(change).into_iter().for_each(|key| queue.add(key))),
+        )
+        .start(scope);
 }
 
-fn add_unbound(caches: &Caches, claims: &Queue<ObjectKey>) {
+/// The claim that a volume names; for a free volume all claims without one.
+fn enqueue_for_volume(change: &Change<PersistentVolume>, caches: &Caches, claims: &Queue<ObjectKey>) {
+    let reference = change.object().spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    match reference {
+        Some(reference) => claims.add(ObjectKey::new(
+            reference.namespace.clone().unwrap_or_default(),
+            reference.name.clone().unwrap_or_default(),
+        )),
+        None => enqueue_unbound(caches, claims),
+    }
+}
+
+fn enqueue_unbound(caches: &Caches, claims: &Queue<ObjectKey>) {
     for claim in caches.claims.cache().all() {
         if !claim.annotations().contains_key(BIND_COMPLETED) {
             claims.add(key_of(&*claim));
@@ -116,7 +112,6 @@ impl Reconcile for Claims {
     const NAME: &'static str = "claims";
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {
-        self.context.caches.synced().await;
         let Some(claim) = self.context.caches.claims.cache().get(key) else { return Ok(Outcome::Settled) };
         match plan::plan(&self.observe(key, &claim)) {
             Act::Rest | Act::LeaveAlone => {}

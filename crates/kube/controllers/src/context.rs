@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_control::{Queue, Reconcile, ReconcileMetrics, Runner, RunnerOptions};
+use aro_control::{Queue, Reconcile, ReconcileMetrics, Runner, Source, Synced};
 use aro_kube::informer::ObjectKey;
 use aro_runtime::{Fault, Scope};
+use futures::FutureExt as _;
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 
@@ -44,24 +45,32 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Starts a controller on its queue.
-    pub fn drive<R: Reconcile<Key = ObjectKey>>(
+    /// A runner of a controller. Its first pass waits for every cache: a controller that reads a cache before its first list
+    /// would create what is there already.
+    pub fn runner<R: Reconcile<Key = ObjectKey>>(
         &self,
         reconciler: R,
-        queue: Queue<ObjectKey>,
-        options: RunnerOptions,
-        scope: &Scope,
-    ) {
-        self.activity.know(&queue);
-        Runner::new(Arc::new(reconciler), &queue)
-            .with_options(options)
+        queue: &Queue<ObjectKey>,
+    ) -> Runner<R> {
+        self.activity.watch_queue(queue);
+        Runner::new(Arc::new(reconciler), queue)
             .with_metrics(&self.metrics)
-            .start(scope);
+            .with_source(AllCaches(self.caches.clone()))
     }
 
     /// The time until `at`, by the wall clock; nothing if that is past.
     pub fn until(&self, at: aro_base::Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
+    }
+}
+
+/// Enqueues nothing, and is synced when all caches are.
+struct AllCaches(Caches);
+
+impl Source<ObjectKey> for AllCaches {
+    fn start(&self, _: &Queue<ObjectKey>, _: &Scope) -> Synced {
+        let caches = self.0.clone();
+        async move { caches.synced().await }.boxed()
     }
 }
 

@@ -20,12 +20,13 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
-use aro_kube::informer::{Change, ObjectKey, key_of};
+use aro_control::{Outcome, Queue, Reconcile};
+use aro_kube::informer::{Change, ObjectKey, key_of, owner_key};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Resource, ResourceExt as _};
 use serde_json::{Map, Value, json};
 
 use crate::caches::{Caches, ORPHANS};
@@ -42,35 +43,33 @@ const GATHER: Duration = Duration::from_millis(20);
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let deployments = queue.clone();
-    caches.deployments.subscribe(move |change| deployments.add(key_of(&**change.object())));
-    let (sets, known) = (queue.clone(), caches.clone());
-    caches.replica_sets.subscribe(move |change| follow_set(change, &known, &sets));
-    let (pods, known) = (queue.clone(), caches.clone());
-    caches.pods.subscribe(move |change| {
-        // Who recreates waits for the last pod of the old sets; everybody else goes by the counts of the sets.
-        let Change::Deleted(pod) = change else { return };
-        let Some(owner) = controller_of(&**pod).filter(|owner| owner.kind == "ReplicaSet") else { return };
-        let set = ObjectKey::new(pod.namespace().unwrap_or_default(), owner.name.clone());
-        if let Some(key) = known.replica_sets.cache().get(&set).and_then(|set| owner_of(&*set)) {
-            pods.add_after(key, GATHER);
-        }
-    });
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+    let (of_sets, of_pods) = (caches.clone(), caches.clone());
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.deployments.objects())
+        .with_source(
+            caches.replica_sets.mapped(move |change, queue| enqueue_for_set(change, &of_sets, queue)),
+        )
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &of_pods, queue)))
+        .start(scope);
 }
 
-fn owner_of<K: Resource>(child: &K) -> Option<ObjectKey> {
-    let owner = controller_of(child).filter(|owner| owner.kind == "Deployment")?;
-    Some(ObjectKey::new(child.meta().namespace.clone().unwrap_or_default(), owner.name.clone()))
+/// The strategy `Recreate` waits for the last pod of the old sets; every other decision is made by the counts of the sets.
+fn enqueue_for_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
+    let Change::Deleted(pod) = change else { return };
+    let Some(set) = owner_key::<ReplicaSet>(&**pod) else { return };
+    if let Some(key) = caches.replica_sets.cache().get(&set).and_then(|set| owner_key::<Deployment>(&*set)) {
+        queue.add_after(key, GATHER);
+    }
 }
 
-fn follow_set(change: &Change<ReplicaSet>, caches: &Caches, queue: &Queue<ObjectKey>) {
+fn enqueue_for_set(change: &Change<ReplicaSet>, caches: &Caches, queue: &Queue<ObjectKey>) {
     let counts_only = change
         .before()
         .zip(change.now())
         .is_some_and(|(before, now)| before.metadata.generation == now.metadata.generation);
     for set in change.now().into_iter().chain(change.before()) {
-        if let Some(key) = owner_of(&**set) {
+        if let Some(key) = owner_key::<Deployment>(&**set) {
             queue.add_after(key, if counts_only { GATHER } else { Duration::ZERO });
         }
     }

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
-use aro_kube::informer::{Change, Informer, Kept, ObjectKey, key_of};
+use aro_control::{Outcome, Queue, Reconcile};
+use aro_kube::informer::{Change, Informer, InformerSource, Kept, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
@@ -36,18 +36,19 @@ const GATHER: Duration = Duration::from_millis(50);
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let budgets = queue.clone();
-    caches.budgets.subscribe(move |change| budgets.add(key_of(&**change.object())));
-    let (pods, known) = (queue.clone(), caches.clone());
-    caches.pods.subscribe(move |change| follow_pod(change, &known, &pods));
-    follow_owner(&caches.deployments, caches, &queue);
-    follow_owner(&caches.replica_sets, caches, &queue);
-    follow_owner(&caches.stateful_sets, caches, &queue);
-    follow_owner(&caches.jobs, caches, &queue);
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+    let of_pods = caches.clone();
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.budgets.objects())
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &of_pods, queue)))
+        .with_source(owners(&caches.deployments, caches))
+        .with_source(owners(&caches.replica_sets, caches))
+        .with_source(owners(&caches.stateful_sets, caches))
+        .with_source(owners(&caches.jobs, caches))
+        .start(scope);
 }
 
-fn follow_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
+fn enqueue_for_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
     let pod = change.object();
     for budget in caches.budgets.cache().in_namespace(&pod.namespace().unwrap_or_default()) {
         let both = change.now().into_iter().chain(change.before());
@@ -60,10 +61,10 @@ fn follow_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
     }
 }
 
-/// A new size of whoever owns pods may change how many are expected.
-fn follow_owner<K: Kept>(owners: &Informer<K>, caches: &Caches, queue: &Queue<ObjectKey>) {
-    let (budgets, queue) = (caches.budgets.cache().clone(), queue.clone());
-    owners.subscribe(move |change| {
+/// A new size of an owner of pods may change how many are expected.
+fn owners<K: Kept>(owners: &Informer<K>, caches: &Caches) -> InformerSource<K, ObjectKey> {
+    let budgets = caches.budgets.cache().clone();
+    owners.mapped(move |change, queue| {
         let same = change.before().zip(change.now());
         if same.is_some_and(|(before, now)| before.meta().generation == now.meta().generation) {
             return;
@@ -71,7 +72,7 @@ fn follow_owner<K: Kept>(owners: &Informer<K>, caches: &Caches, queue: &Queue<Ob
         for budget in budgets.in_namespace(&change.object().namespace().unwrap_or_default()) {
             queue.add_after(key_of(&*budget), GATHER);
         }
-    });
+    })
 }
 
 struct Controller {

@@ -14,7 +14,7 @@ mod plan;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
@@ -41,33 +41,33 @@ struct Controller {
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let services = queue.clone();
-    caches.services.subscribe(move |change| services.add(key_of(&**change.object())));
-    let members = Followers { queue: queue.clone(), caches: caches.clone() };
-    let nodes = members.clone();
-    caches.pods.subscribe(move |change| members.pod(change));
-    caches.nodes.subscribe(move |change| nodes.node(change));
-    let slices = queue.clone();
-    caches.endpoint_slices.subscribe(move |change| {
-        let slice = change.object();
-        let labels = slice.labels();
-        if let Some(service) = labels.get(plan::SERVICE_NAME)
-            && labels.get(plan::MANAGED_BY).is_some_and(|manager| manager == plan::MANAGER)
-            && !is_own_echo(change)
-        {
-            slices.add(ObjectKey::new(slice.namespace().unwrap_or_default(), service.clone()));
-        }
-    });
-    let legacy = queue.clone();
-    caches.endpoints.subscribe(move |change| {
-        if legacy::is_managed(change.object()) && !is_own_echo(change) {
-            legacy.add(key_of(&**change.object()));
-        }
-    });
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+    let (of_pods, of_nodes) = (caches.clone(), caches.clone());
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.services.objects())
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &of_pods, queue)))
+        .with_source(caches.nodes.mapped(move |change, queue| enqueue_for_node(change, &of_nodes, queue)))
+        .with_source(caches.endpoint_slices.mapped(enqueue_for_slice))
+        .with_source(caches.endpoints.mapped(|change, queue| {
+            if legacy::is_managed(change.object()) && !is_own_echo(change) {
+                queue.add(key_of(&**change.object()));
+            }
+        }))
+        .start(scope);
 }
 
-/// Whether the watch only repeats what is known already, as it does with our own writes.
+fn enqueue_for_slice(change: &Change<EndpointSlice>, queue: &Queue<ObjectKey>) {
+    let slice = change.object();
+    let labels = slice.labels();
+    if let Some(service) = labels.get(plan::SERVICE_NAME)
+        && labels.get(plan::MANAGED_BY).is_some_and(|manager| manager == plan::MANAGER)
+        && !is_own_echo(change)
+    {
+        queue.add(ObjectKey::new(slice.namespace().unwrap_or_default(), service.clone()));
+    }
+}
+
+/// Whether the watch only repeats what is cached already, as it does with own writes.
 fn is_own_echo<K: kube::Resource>(change: &Change<K>) -> bool {
     match (change.before(), change.now()) {
         (Some(before), Some(now)) => before.meta().resource_version == now.meta().resource_version,
@@ -75,48 +75,39 @@ fn is_own_echo<K: kube::Resource>(change: &Change<K>) -> bool {
     }
 }
 
-/// Adds the Services a change matters to.
-#[derive(Clone)]
-struct Followers {
-    queue: Queue<ObjectKey>,
-    caches: Caches,
-}
-
-impl Followers {
-    fn pod(&self, change: &Change<Pod>) {
-        let (before, now) = (change.before(), change.now());
-        if let (Some(before), Some(now)) = (before, now)
-            && looks_the_same(before, now)
-        {
-            return;
-        }
-        for pod in [before, now].into_iter().flatten() {
-            self.add_services_of(pod);
-        }
+fn enqueue_for_pod(change: &Change<Pod>, caches: &Caches, queue: &Queue<ObjectKey>) {
+    let (before, now) = (change.before(), change.now());
+    if let (Some(before), Some(now)) = (before, now)
+        && looks_the_same(before, now)
+    {
+        return;
     }
-
-    /// A node that comes, goes or moves changes what is said about its pods.
-    fn node(&self, change: &Change<Node>) {
-        let zone = |node: &Arc<Node>| node.labels().get(ZONE).cloned();
-        if change.before().map(zone) == change.now().map(zone) {
-            return;
-        }
-        for pod in self.caches.pods.cache().by(BY_NODE, &change.object().name_any()) {
-            self.add_services_of(&pod);
-        }
-    }
-
-    fn add_services_of(&self, pod: &Pod) {
-        for service in services_of(self.caches.services.cache(), pod) {
-            let key = key_of(&*service);
-            let slices = self.caches.endpoint_slices.cache().by(BY_SERVICE, &key.to_string()).len();
-            let more = COLLECT_PER_SLICE.saturating_mul(u32::try_from(slices).unwrap_or(u32::MAX));
-            self.queue.add_after(key, COLLECT + more.min(Duration::from_millis(500)));
-        }
+    for pod in [before, now].into_iter().flatten() {
+        enqueue_services_of(pod, caches, queue);
     }
 }
 
-/// Whether nothing changed that endpoints tell. What was never seen before is no repetition.
+/// The zone of a node is part of its pods' endpoints.
+fn enqueue_for_node(change: &Change<Node>, caches: &Caches, queue: &Queue<ObjectKey>) {
+    let zone = |node: &Arc<Node>| node.labels().get(ZONE).cloned();
+    if change.before().map(zone) == change.now().map(zone) {
+        return;
+    }
+    for pod in caches.pods.cache().by(BY_NODE, &change.object().name_any()) {
+        enqueue_services_of(&pod, caches, queue);
+    }
+}
+
+fn enqueue_services_of(pod: &Pod, caches: &Caches, queue: &Queue<ObjectKey>) {
+    for service in services_of(caches.services.cache(), pod) {
+        let key = key_of(&*service);
+        let slices = caches.endpoint_slices.cache().by(BY_SERVICE, &key.to_string()).len();
+        let more = COLLECT_PER_SLICE.saturating_mul(u32::try_from(slices).unwrap_or(u32::MAX));
+        queue.add_after(key, COLLECT + more.min(Duration::from_millis(500)));
+    }
+}
+
+/// Whether nothing changed that endpoints contain. An own write that the watch repeats was not enqueued before.
 fn looks_the_same(before: &Pod, now: &Pod) -> bool {
     let addresses = |pod: &Pod| {
         pod.status.as_ref().map(|status| (status.pod_ip.clone(), status.pod_ips.clone())).unwrap_or_default()

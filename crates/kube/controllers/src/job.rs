@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SignedDuration;
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
-use aro_kube::informer::{Change, ObjectKey, key_of};
+use aro_control::{Outcome, Queue, Reconcile};
+use aro_kube::informer::{Change, ObjectKey, key_of, owner_key};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
@@ -50,20 +50,19 @@ const TOLD: usize = 10;
 
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
-    let jobs = queue.clone();
-    context.caches.jobs.subscribe(move |change| jobs.add(key_of(&**change.object())));
-    let pods = queue.clone();
-    context.caches.pods.subscribe(move |change| follow_pod(change, &pods));
     let controller = Controller { context: context.clone(), backoff: Mutex::default() };
-    context.drive(controller, queue, RunnerOptions::default(), scope);
+    context
+        .runner(controller, &queue)
+        .with_source(context.caches.jobs.objects())
+        .with_source(context.caches.pods.mapped(enqueue_for_pod))
+        .start(scope);
 }
 
-fn follow_pod(change: &Change<Pod>, queue: &Queue<ObjectKey>) {
+fn enqueue_for_pod(change: &Change<Pod>, queue: &Queue<ObjectKey>) {
     let pod = change.object();
-    let Some(owner) = controller_of(&**pod).filter(|owner| owner.kind == "Job") else { return };
+    let Some(key) = owner_key::<Job>(&**pod) else { return };
     let same =
         change.before().zip(change.now()).is_some_and(|(before, now)| is_active(before) == is_active(now));
-    let key = ObjectKey::new(pod.namespace().unwrap_or_default(), owner.name.clone());
     queue.add_after(key, if same { GATHER } else { Duration::ZERO });
 }
 

@@ -15,7 +15,7 @@ mod plan;
 use std::sync::Arc;
 
 use aro_base::Timestamp;
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use futures::{StreamExt as _, stream};
@@ -46,34 +46,35 @@ struct Controller {
 pub fn start(context: &Context, scope: &Scope) {
     let (queue, health) = (Queue::new(), Health::default());
     let caches = &context.caches;
-    let (nodes, signs) = (queue.clone(), health.clone());
-    caches.nodes.subscribe(move |change| {
+    let signs = health.clone();
+    let nodes = caches.nodes.mapped(move |change, queue| {
         let name = change.object().name_any();
         match change.now() {
             Some(node) => signs.posted(&name, plan::heartbeat(node), Instant::now()),
             None => signs.forget(&name),
         }
-        nodes.add(ObjectKey::new("", name));
+        queue.add(ObjectKey::new("", name));
     });
     let signs = health.clone();
-    caches.leases.subscribe(move |change| {
+    // A renewal needs no pass: the next one reads it.
+    let leases = caches.leases.mapped(move |change, _| {
         if let Some(lease) = change.now() {
             signs.renewed(&lease.name_any(), renewed(lease), Instant::now());
         }
     });
-    let (lost, known) = (queue.clone(), caches.nodes.cache().clone());
-    caches.pods.subscribe(move |change| {
-        // A pod that says it is ready on a node that is not.
+    let known = caches.nodes.cache().clone();
+    let pods = caches.pods.mapped(move |change, queue| {
+        // A pod whose status is ready on a node that is lost.
         if let Some(pod) = change.now().filter(|pod| pods::is_ready(pod))
             && let Some(node) = known.get(&ObjectKey::new("", pods::node_name(pod)))
             && is_lost(&node)
         {
-            lost.add(key_of(&*node));
+            queue.add(key_of(&*node));
         }
     });
     let controller =
         Controller { context: context.clone(), health, gate: Gate::default(), queue: queue.clone() };
-    context.drive(controller, queue, RunnerOptions::default(), scope);
+    context.runner(controller, &queue).with_source(nodes).with_source(leases).with_source(pods).start(scope);
     eviction::start(context, scope);
 }
 
@@ -92,7 +93,6 @@ impl Reconcile for Controller {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Outcome, Fault> {
         let caches = &self.context.caches;
-        caches.synced().await;
         let Some(mut node) = caches.nodes.cache().get(key) else {
             self.judge();
             return Ok(Outcome::Settled);

@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_kube::informer::{Cache, Change, ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -44,18 +44,23 @@ fn of_node(name: &str) -> ObjectKey {
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let (later, nodes, pods) = (queue.clone(), caches.nodes.cache().clone(), caches.pods.cache().clone());
-    caches.pods.subscribe(move |change| follow_pod(change, &nodes, &pods, &later));
-    let later = queue.clone();
-    caches.nodes.subscribe(move |change| match change {
-        Change::Deleted(node) => later.add_after(of_node(&node.name_any()), QUARANTINE),
-        Change::Applied { new, .. } if is_out_of_service(new) => later.add(of_node(&new.name_any())),
-        Change::Applied { .. } => {}
-    });
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+    let (nodes, pods) = (caches.nodes.cache().clone(), caches.pods.cache().clone());
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &nodes, &pods, queue)))
+        .with_source(caches.nodes.mapped(enqueue_for_node))
+        .start(scope);
 }
 
-fn follow_pod(change: &Change<Pod>, nodes: &Cache<Node>, pods: &Cache<Pod>, queue: &Queue<ObjectKey>) {
+fn enqueue_for_node(change: &Change<Node>, queue: &Queue<ObjectKey>) {
+    match change {
+        Change::Deleted(node) => queue.add_after(of_node(&node.name_any()), QUARANTINE),
+        Change::Applied { new, .. } if is_out_of_service(new) => queue.add(of_node(&new.name_any())),
+        Change::Applied { .. } => {}
+    }
+}
+
+fn enqueue_for_pod(change: &Change<Pod>, nodes: &Cache<Node>, pods: &Cache<Pod>, queue: &Queue<ObjectKey>) {
     let Some(pod) = change.now() else { return };
     if is_finished(pod) && pods.len() > MOST_FINISHED {
         queue.add_after(counting(), COUNTING);

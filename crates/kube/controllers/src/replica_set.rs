@@ -15,8 +15,8 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
-use aro_kube::informer::{Change, ObjectKey, key_of};
+use aro_control::{Outcome, Queue, Reconcile};
+use aro_kube::informer::{Cache, Change, ObjectKey, key_of, owner_key};
 use aro_kube_apimachinery::selector::LabelSelector;
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
@@ -48,30 +48,33 @@ const TOLD: usize = 10;
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let sets = queue.clone();
-    caches.replica_sets.subscribe(move |change| sets.add(key_of(&**change.object())));
-    let (pods, known) = (queue.clone(), caches.replica_sets.cache().clone());
-    caches.pods.subscribe(move |change| {
-        for key in owners(change) {
-            if changes_counts_only(change) {
-                let wanted = known.get(&key).and_then(|set| set.spec.as_ref()?.replicas).unwrap_or_default();
-                pods.add_after(key, gather(wanted));
-            } else {
-                pods.add(key);
+    let sets = caches.replica_sets.cache().clone();
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.replica_sets.objects())
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &sets, queue)))
+        .start(scope);
+}
+
+fn enqueue_for_pod(change: &Change<Pod>, sets: &Cache<ReplicaSet>, queue: &Queue<ObjectKey>) {
+    for key in owners(change) {
+        if changes_counts_only(change) {
+            let wanted = sets.get(&key).and_then(|set| set.spec.as_ref()?.replicas).unwrap_or_default();
+            queue.add_after(key, gather(wanted));
+        } else {
+            queue.add(key);
+        }
+    }
+    // A set may adopt an orphan.
+    if let Some(orphan) = change.now().filter(|pod| controller_of(&***pod).is_none() && is_active(pod)) {
+        for set in sets.in_namespace(&orphan.namespace().unwrap_or_default()) {
+            let selector =
+                owning_selector(&set.spec.as_ref().map(|spec| spec.selector.clone()).unwrap_or_default());
+            if selector.is_some_and(|selector| selects(&selector, orphan.metadata.labels.as_ref())) {
+                queue.add(key_of(&*set));
             }
         }
-        // Somebody may want one that belongs to nobody.
-        if let Some(orphan) = change.now().filter(|pod| controller_of(&***pod).is_none() && is_active(pod)) {
-            for set in known.in_namespace(&orphan.namespace().unwrap_or_default()) {
-                let selector =
-                    owning_selector(&set.spec.as_ref().map(|spec| spec.selector.clone()).unwrap_or_default());
-                if selector.is_some_and(|selector| selects(&selector, orphan.metadata.labels.as_ref())) {
-                    pods.add(key_of(&*set));
-                }
-            }
-        }
-    });
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+    }
 }
 
 /// How long changes of a set's pods are gathered.
@@ -82,12 +85,7 @@ fn gather(pods: i32) -> Duration {
 /// The sets a pod belongs or belonged to.
 fn owners(change: &Change<Pod>) -> Vec<ObjectKey> {
     let both = change.now().into_iter().chain(change.before());
-    let mut keys: Vec<ObjectKey> = both
-        .filter_map(|pod| {
-            let owner = controller_of(&**pod).filter(|owner| owner.kind == "ReplicaSet")?;
-            Some(ObjectKey::new(pod.namespace().unwrap_or_default(), owner.name.clone()))
-        })
-        .collect();
+    let mut keys: Vec<ObjectKey> = both.filter_map(|pod| owner_key::<ReplicaSet>(&**pod)).collect();
     keys.dedup();
     keys
 }

@@ -49,13 +49,13 @@ pub fn start(context: &Context, scope: &Scope) {
     let queue: Queue<ObjectKey> = Queue::new();
     let ledger: Arc<Mutex<Ledger>> = Arc::default();
     let waiting: Arc<Mutex<HashSet<ObjectKey>>> = Arc::default();
-    let again = {
-        let (queue, waiting) = (queue.clone(), waiting.clone());
-        move || waiting.lock().drain().for_each(|key| queue.add(key))
+    let retry = {
+        let waiting = waiting.clone();
+        move |queue: &Queue<ObjectKey>| waiting.lock().drain().for_each(|key| queue.add(key))
     };
-    {
-        let (queue, ledger, waiting, again) = (queue.clone(), ledger.clone(), waiting.clone(), again.clone());
-        context.caches.pods.subscribe(move |change| {
+    let pods = {
+        let (ledger, waiting, retry) = (ledger.clone(), waiting.clone(), retry.clone());
+        context.caches.pods.mapped(move |change, queue| {
             let pod = change.object();
             let freed = match change.now() {
                 Some(pod) => ledger.lock().saw(pod),
@@ -68,25 +68,29 @@ pub fn start(context: &Context, scope: &Scope) {
                 waiting.lock().remove(&key);
             }
             if freed {
-                again();
+                retry(queue);
             }
-        });
-    }
-    {
-        let (ledger, again) = (ledger.clone(), again.clone());
-        context.caches.nodes.subscribe(move |change| {
-            let news = match change.now() {
+        })
+    };
+    let nodes = {
+        let (ledger, retry) = (ledger.clone(), retry.clone());
+        context.caches.nodes.mapped(move |change, queue| {
+            let changed = match change.now() {
                 Some(node) => ledger.lock().node(node),
                 None => ledger.lock().node_gone(&change.object().name_any()),
             };
-            if news {
-                again();
+            if changed {
+                retry(queue);
             }
-        });
-    }
-    context.caches.claims.subscribe(move |_| again());
-    let options = RunnerOptions { concurrency: 64, ..RunnerOptions::default() };
-    context.drive(Scheduler { context: context.clone(), ledger, waiting }, queue, options, scope);
+        })
+    };
+    context
+        .runner(Scheduler { context: context.clone(), ledger, waiting }, &queue)
+        .with_options(RunnerOptions { concurrency: 64, ..RunnerOptions::default() })
+        .with_source(pods)
+        .with_source(nodes)
+        .with_source(context.caches.claims.mapped(move |_, queue| retry(queue)))
+        .start(scope);
 }
 
 /// Whether a pod waits for us.

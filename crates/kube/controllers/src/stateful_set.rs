@@ -18,12 +18,12 @@ mod revisions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
-use aro_kube::informer::{Change, ObjectKey, key_of};
+use aro_control::{Outcome, Queue, Reconcile};
+use aro_kube::informer::{Cache, Change, ObjectKey, owner_key};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Resource, ResourceExt as _};
+use kube::ResourceExt as _;
 
 use crate::context::Context;
 use crate::pods::{self, controller_of};
@@ -39,42 +39,38 @@ struct Controller {
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let sets = queue.clone();
-    caches.stateful_sets.subscribe(move |change| sets.add(key_of(&**change.object())));
-    let (members, known) = (queue.clone(), caches.stateful_sets.cache().clone());
-    caches.pods.subscribe(move |change| {
-        for key in sets_of(change) {
-            let parallel = known.get(&key).is_some_and(|set| {
-                set.spec.as_ref().and_then(|spec| spec.pod_management_policy.as_deref()) == Some("Parallel")
-            });
-            if parallel && is_minor(change) {
-                members.add_after(key, COLLECT);
-            } else {
-                members.add(key);
+    let sets = caches.stateful_sets.cache().clone();
+    context
+        .runner(Controller { context: context.clone() }, &queue)
+        .with_source(caches.stateful_sets.objects())
+        .with_source(caches.pods.mapped(move |change, queue| enqueue_for_pod(change, &sets, queue)))
+        .with_source(caches.revisions.mapped(|change, queue| {
+            if change.now().is_none()
+                && let Some(key) = owner_key::<StatefulSet>(&**change.object())
+            {
+                queue.add(key);
             }
-        }
-    });
-    let history = queue.clone();
-    caches.revisions.subscribe(move |change| {
-        if change.now().is_none()
-            && let Some(key) = owner(&**change.object())
-        {
-            history.add(key);
-        }
-    });
-    context.drive(Controller { context: context.clone() }, queue, RunnerOptions::default(), scope);
+        }))
+        .start(scope);
 }
 
-/// The set an object says it belongs to.
-fn owner<K: Resource<DynamicType = ()>>(object: &K) -> Option<ObjectKey> {
-    let owner = controller_of(object).filter(|owner| owner.kind == "StatefulSet")?;
-    Some(ObjectKey::new(object.meta().namespace.clone().unwrap_or_default(), owner.name.clone()))
+fn enqueue_for_pod(change: &Change<Pod>, sets: &Cache<StatefulSet>, queue: &Queue<ObjectKey>) {
+    for key in sets_of(change) {
+        let parallel = sets.get(&key).is_some_and(|set| {
+            set.spec.as_ref().and_then(|spec| spec.pod_management_policy.as_deref()) == Some("Parallel")
+        });
+        if parallel && is_minor(change) {
+            queue.add_after(key, COLLECT);
+        } else {
+            queue.add(key);
+        }
+    }
 }
 
 /// The sets a change of a pod matters to.
 fn sets_of(change: &Change<Pod>) -> Vec<ObjectKey> {
     let of = |pod: &Arc<Pod>| {
-        owner(&**pod).or_else(|| {
+        owner_key::<StatefulSet>(&**pod).or_else(|| {
             // An orphan with a member's name may be taken in.
             let name = pod.metadata.name.as_deref()?;
             let (set, _) = identity::parse(name).filter(|_| controller_of(&**pod).is_none())?;

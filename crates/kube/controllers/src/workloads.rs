@@ -116,7 +116,7 @@ impl Default for Activity {
 }
 
 impl Activity {
-    pub(crate) fn know(&self, queue: &Queue<ObjectKey>) {
+    pub(crate) fn watch_queue(&self, queue: &Queue<ObjectKey>) {
         self.inner.queues.lock().push(queue.clone());
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aro_base::{SignedDuration, Timestamp};
-use aro_control::{Outcome, Queue, Reconcile, RunnerOptions};
+use aro_control::{Outcome, Queue, Reconcile};
 use aro_kube::informer::{ObjectKey, key_of};
 use aro_runtime::{Fault, Scope};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
@@ -25,20 +25,20 @@ struct Evictions {
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
     let caches = &context.caches;
-    let (bound, nodes) = (queue.clone(), caches.nodes.cache().clone());
-    caches.pods.subscribe(move |change| {
+    let nodes = caches.nodes.cache().clone();
+    let bound = caches.pods.mapped(move |change, queue| {
         if let Some(pod) = change.now()
             && let Some(node) = nodes.get(&ObjectKey::new("", pods::node_name(pod)))
             && moving(&node).next().is_some()
         {
-            bound.add(key_of(&**pod));
+            queue.add(key_of(&**pod));
         }
     });
-    let (tainted, pods_) = (queue.clone(), caches.pods.cache().clone());
-    caches.nodes.subscribe(move |change| {
+    let pods_ = caches.pods.cache().clone();
+    let tainted = caches.nodes.mapped(move |change, queue| {
         let taints = |node: &Node| moving(node).cloned().collect::<Vec<Taint>>();
         let Some(now) = change.now().map(|node| taints(node)) else { return };
-        // What we wrote ourselves is in the cache before the watch tells, so that both look alike.
+        // An own write is in the cache before the watch delivers it, so that both look alike.
         let same_version = change
             .before()
             .is_some_and(|before| before.meta().resource_version == change.object().meta().resource_version);
@@ -47,11 +47,11 @@ pub fn start(context: &Context, scope: &Scope) {
             return;
         }
         for pod in pods_.by(BY_NODE, &change.object().name_any()) {
-            tainted.add(key_of(&*pod));
+            queue.add(key_of(&*pod));
         }
     });
     let controller = Evictions { context: context.clone(), began: context.clock.now() };
-    context.drive(controller, queue, RunnerOptions::default(), scope);
+    context.runner(controller, &queue).with_source(bound).with_source(tainted).start(scope);
 }
 
 /// The taints of a node that move pods away.
