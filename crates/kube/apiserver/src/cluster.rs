@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::addresses::Book;
 use crate::documents::Rendered;
 use crate::events::Expiry;
-use crate::housekeeping::owners::Owners;
-use crate::housekeeping::{Chores, Waiting};
 use crate::identity::authorize::Roles;
 use crate::identity::keys::Keys;
 use crate::identity::nodes::BoundPods;
 use crate::identity::tokens::Signer;
+use crate::internal_controllers::owners::Owners;
+use crate::internal_controllers::{DeletionWaiters, WorkQueue};
 use crate::storage::{Shelf, Space};
 use crate::types::Types;
 
@@ -28,9 +28,10 @@ pub struct Cluster {
     pub space: Arc<Space>,
     pub keys: Keys,
     pub clock: SharedClock,
-    pub chores: Chores,
+    /// Work of the internal controllers.
+    pub work: WorkQueue,
     pub owners: Owners,
-    pub waiting: Waiting,
+    pub deletion_waiters: DeletionWaiters,
     pub documents: Rendered,
     pub roles: Roles,
     /// What the pods of each node need.
@@ -46,10 +47,10 @@ pub struct Cluster {
     pub closing: CancellationToken,
     /// Addresses and ports its services have.
     pub(crate) service_book: Mutex<Book>,
-    /// Whether controllers look after it now.
-    pub(crate) attended: AtomicBool,
-    /// Whether something that concerns controllers was written since somebody last looked.
-    pub(crate) stirred: AtomicBool,
+    /// Whether its workload controllers run.
+    pub(crate) controllers_active: AtomicBool,
+    /// Whether an object that concerns them was written since the last check for idleness.
+    pub(crate) written: AtomicBool,
     /// Set once it holds what every cluster holds.
     pub(crate) filled: OnceCell<()>,
     types: RwLock<Arc<Types>>,
@@ -63,16 +64,16 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, chores: Chores) -> Self {
+    pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, work: WorkQueue) -> Self {
         let closing = CancellationToken::new();
         let cluster = Self {
             space,
             keys,
             clock,
-            chores,
+            work,
             closing,
             owners: Owners::default(),
-            waiting: Waiting::default(),
+            deletion_waiters: DeletionWaiters::default(),
             documents: Rendered::default(),
             roles: Roles::default(),
             bound_pods: BoundPods::default(),
@@ -81,8 +82,8 @@ impl Cluster {
             signer: OnceLock::new(),
             tls: RwLock::default(),
             service_book: Mutex::default(),
-            attended: AtomicBool::new(false),
-            stirred: AtomicBool::new(false),
+            controllers_active: AtomicBool::new(false),
+            written: AtomicBool::new(false),
             filled: OnceCell::new(),
             types: RwLock::default(),
             reloading: Mutex::default(),

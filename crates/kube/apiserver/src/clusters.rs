@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aro_base::SharedClock;
+use aro_control::ReconcileMetrics;
 use aro_kube_apimachinery::status::Status;
 use aro_runtime::Scope;
 use parking_lot::RwLock;
 
-use crate::attend::{self, Attendance, Calls};
 use crate::cluster::Cluster;
 use crate::config::is_name;
-use crate::housekeeping::{self, Chores};
+use crate::controller_activation::{self, ActivationOptions, ActivationRequests};
 use crate::identity::keys::{Keys, KeysError};
+use crate::internal_controllers::{self, WorkQueue};
 use crate::storage::{Engine, EngineError, Space};
 use crate::{bootstrap, tls};
 
@@ -26,8 +27,8 @@ pub struct Clusters {
 struct Inner {
     engine: Engine,
     clock: SharedClock,
-    pub chores: Chores,
-    calls: Calls,
+    work: WorkQueue,
+    activation: ActivationRequests,
     running: RwLock<HashMap<Box<str>, Arc<Cluster>>>,
     /// Other names by which clients ask for a cluster.
     aliases: RwLock<HashMap<Box<str>, Box<str>>>,
@@ -78,8 +79,8 @@ impl Clusters {
         let inner = Inner {
             engine,
             clock,
-            chores: Chores::default(),
-            calls: Calls::default(),
+            work: WorkQueue::default(),
+            activation: ActivationRequests::default(),
             running: RwLock::default(),
             aliases: RwLock::default(),
             making: std::array::from_fn(|_| tokio::sync::Mutex::default()),
@@ -95,34 +96,33 @@ impl Clusters {
     }
 
     fn start(&self, space: Arc<Space>, keys: Keys) -> Arc<Cluster> {
-        let cluster =
-            Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.chores.clone()));
-        let (observer, calls) = (Arc::downgrade(&cluster), self.inner.calls.clone());
+        let cluster = Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.work.clone()));
+        let (observer, activation) = (Arc::downgrade(&cluster), self.inner.activation.clone());
         cluster.space.observe(move |shelf, event| {
             if let Some(cluster) = observer.upgrade() {
-                housekeeping::observe(&cluster, shelf, event);
-                calls.observe(&cluster, shelf, event);
+                internal_controllers::observe(&cluster, shelf, event);
+                activation.observe(&cluster, shelf, event);
             }
         });
-        housekeeping::resume(&cluster);
-        self.inner.calls.resume(&cluster);
+        internal_controllers::enqueue_existing(&cluster);
+        self.inner.activation.request_existing(&cluster);
         self.inner.running.write().insert(cluster.name().into(), cluster.clone());
         cluster
     }
 
-    /// Starts doing what follows from writes: collecting, emptying, signing.
-    pub fn work(&self, scope: &Scope) {
-        housekeeping::start(&self.inner.chores, scope);
+    /// Starts the internal controllers of all clusters.
+    pub fn start_internal_controllers(&self, metrics: &ReconcileMetrics, scope: &Scope) {
+        internal_controllers::start(&self.inner.work, metrics, scope);
     }
 
-    /// Starts looking after workloads: of clusters with nodes always, of others while something goes on in them.
-    pub fn attend(&self, with: Attendance, scope: &Scope) {
-        for name in with.nodes.keys() {
+    /// Starts the workload controllers: of clusters with nodes always, of others while their workloads change.
+    pub fn activate_controllers(&self, options: ActivationOptions, scope: &Scope) {
+        for name in options.nodes.keys() {
             if let Some(cluster) = self.get(name) {
-                self.inner.calls.call(&cluster);
+                self.inner.activation.request(&cluster);
             }
         }
-        attend::start(with, self.inner.calls.clone(), scope);
+        controller_activation::start(options, self.inner.activation.clone(), scope);
     }
 
     pub fn names(&self) -> Vec<String> {

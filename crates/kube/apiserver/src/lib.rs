@@ -5,26 +5,26 @@
 //! asks for in its TLS handshake) and one set of workers.
 //!
 //! Workloads are looked after by ordinary controllers and a virtual kubelet in crates of their own (`workloads/`,
-//! `kubelet/`), which use a cluster through `kube` as everybody else does; `attend` decides when a cluster has them.
+//! `kubelet/`), which use a cluster through `kube` as every other client does; `controller_activation` decides when a cluster has them.
 //!
 //! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, `rest` decides on objects,
-//! [`storage`] makes it durable and tells watchers, `housekeeping` does what follows.
+//! [`storage`] makes it durable and notifies watchers, `internal_controllers` do what follows.
 //!
 //! Invariants: nothing is answered as done before it is durable; an idle cluster has no task and no timer.
 
 mod addresses;
-mod attend;
 pub mod bootstrap;
 pub mod cluster;
 pub mod clusters;
 mod config;
+mod controller_activation;
 mod convert;
 mod documents;
 mod events;
 mod follow;
-mod housekeeping;
 pub mod http;
 pub mod identity;
+mod internal_controllers;
 pub mod kubeconfig;
 mod nodes;
 mod observe;
@@ -38,10 +38,10 @@ pub mod tls;
 mod types;
 
 pub use aro_kube_kubelet::{ContainerSpec, Image, Images, NoImages, Started};
-pub use attend::Attendance;
 pub use cluster::Cluster;
 pub use clusters::{Clusters, ClustersError};
 pub use config::KubeConfig;
+pub use controller_activation::ActivationOptions;
 pub use identity::user::User;
 pub use observe::Observer;
 pub use role::{Kube, KubePorts};

@@ -40,7 +40,7 @@ pub struct Observer {
     pub clusters: Gauge,
     pub watches: Gauge,
     /// Clusters whose workloads are looked after now.
-    pub attended: Gauge,
+    pub active: Gauge,
 }
 
 impl Observer {
@@ -50,7 +50,7 @@ impl Observer {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             clusters: Gauge::default(),
             watches: Gauge::default(),
-            attended: Gauge::default(),
+            active: Gauge::default(),
         };
         metrics.register(|registry| {
             registry.register(
@@ -61,8 +61,8 @@ impl Observer {
             let help = "Duration of requests but watches, in seconds";
             registry.register("apiserver_request_duration_seconds", help, observer.durations.clone());
             registry.register("aro_kube_clusters", "Logical clusters that answer", observer.clusters.clone());
-            let help = "Logical clusters whose workloads are looked after now";
-            registry.register("aro_kube_attended_clusters", help, observer.attended.clone());
+            let help = "Logical clusters whose workload controllers run";
+            registry.register("aro_kube_attended_clusters", help, observer.active.clone());
             registry.register(
                 "apiserver_longrunning_requests",
                 "Watches that are open",

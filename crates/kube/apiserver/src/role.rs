@@ -15,9 +15,9 @@ use aro_web::{ServeOptions, serve_after};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::watch;
 
-use crate::attend::Attendance;
 use crate::clusters::{Clusters, ClustersError};
 use crate::config::KubeConfig;
+use crate::controller_activation::ActivationOptions;
 use crate::kubeconfig::{Entry, render};
 use crate::observe::Observer;
 use crate::tls::ByServerName;
@@ -38,8 +38,8 @@ pub struct KubePorts {
     pub started: watch::Sender<Option<Clusters>>,
 }
 
-/// How long nothing may change in a cluster before its controllers go.
-const QUIET: Duration = Duration::from_secs(20);
+/// The controllers of a cluster are stopped when nothing has changed in it for so long.
+const IDLE_AFTER: Duration = Duration::from_secs(20);
 
 /// Embedded Kubernetes.
 pub struct Kube {
@@ -70,7 +70,8 @@ impl Role for Kube {
             .await
             .map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
         let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
-        clusters.work(&scope);
+        let metrics = ReconcileMetrics::new(&ports.metrics);
+        clusters.start_internal_controllers(&metrics, &scope);
         let observer = Observer::new(&ports.metrics);
         let address = ports.listener.local_addr();
         // Side by side, so that many share one flush.
@@ -109,17 +110,17 @@ impl Role for Kube {
         serve_after(ports.listener, handshake, &scope, options);
         if config.workloads {
             let names = config.clusters.iter().filter(|_| config.nodes > 0);
-            let attendance = Attendance {
+            let activation = ActivationOptions {
                 clock: ports.clock.clone(),
-                metrics: ReconcileMetrics::new(&ports.metrics),
-                awake: observer.attended.clone(),
+                metrics,
+                active: observer.active.clone(),
                 images: ports.images.clone(),
                 dir: ports.dir.clone(),
                 node_grace: config.node_grace.get(),
-                quiet: QUIET,
+                idle_after: IDLE_AFTER,
                 nodes: names.map(|name| (name.clone(), config.nodes)).collect(),
             };
-            clusters.attend(attendance, &scope);
+            clusters.activate_controllers(activation, &scope);
         }
         ports.started.send_replace(Some(clusters.clone()));
         ready.ready();

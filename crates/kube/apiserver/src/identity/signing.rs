@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::authorize::{Attributes, authorize};
 use super::user::User;
 use crate::cluster::{Cluster, rfc3339};
-use crate::housekeeping::{SIGNING_REQUESTS, modify};
+use crate::internal_controllers::{SIGNING_REQUESTS, modify};
 use crate::rest::Call;
 
 pub const CLIENT: &str = "kubernetes.io/kube-apiserver-client";

@@ -41,7 +41,7 @@ impl Server {
         let address = listener.local_addr();
         let objects = dir.path().join("objects");
         let clusters = Clusters::open(&objects, false, 1000, "kube.localhost", SystemClock::shared())?;
-        clusters.work(&scope);
+        clusters.start_internal_controllers(&aro_control::ReconcileMetrics::default(), &scope);
         let cluster = clusters.ensure("one").await?;
         let observer = Observer::new(&Metrics::new());
         let handshake =

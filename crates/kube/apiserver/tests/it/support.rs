@@ -54,7 +54,7 @@ impl World {
         let clock = ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap());
         let clusters = Clusters::open(dir.path(), false, 1000, "kube.localhost", clock.clone()).unwrap();
         let scope = Scope::root("test");
-        clusters.work(&scope);
+        clusters.start_internal_controllers(&aro_control::ReconcileMetrics::default(), &scope);
         let cluster = clusters.create("one").await.unwrap();
         Self { clusters, cluster, clock, scope, _dir: dir }
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use aro_control::ReconcileMetrics;
 use aro_fixtures::wait;
 use aro_kube_apiserver::identity::user::User;
-use aro_kube_apiserver::{Attendance, ClusterService, Clusters, NoImages, Observer};
+use aro_kube_apiserver::{ActivationOptions, ClusterService, Clusters, NoImages, Observer};
 use aro_runtime::{Metrics, Scope, SystemClock};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// Clusters whose controllers go at once when nothing happens.
 struct House {
     clusters: Clusters,
-    awake: Box<dyn Fn() -> i64 + Send + Sync>,
+    active: Box<dyn Fn() -> i64 + Send + Sync>,
     scope: Scope,
     _data: TempDir,
 }
@@ -32,21 +32,21 @@ impl House {
     async fn new() -> Result<Self> {
         let (data, scope) = (tempfile::tempdir()?, Scope::root("house"));
         let clusters = Clusters::open(data.path(), false, 1000, "kube.localhost", SystemClock::shared())?;
-        clusters.work(&scope);
-        let attendance = Attendance {
+        clusters.start_internal_controllers(&ReconcileMetrics::default(), &scope);
+        let activation = ActivationOptions {
             clock: SystemClock::shared(),
             metrics: ReconcileMetrics::default(),
-            awake: Observer::new(&Metrics::new()).attended.clone(),
+            active: Observer::new(&Metrics::new()).active.clone(),
             images: Arc::new(NoImages),
             dir: data.path().to_owned(),
             node_grace: Duration::from_secs(40),
-            quiet: Duration::from_millis(200),
+            idle_after: Duration::from_millis(200),
             nodes: BTreeMap::new(),
         };
-        let awake = attendance.awake.clone();
-        clusters.attend(attendance, &scope);
+        let active = activation.active.clone();
+        clusters.activate_controllers(activation, &scope);
         clusters.create(CLUSTER).await?;
-        Ok(Self { clusters, awake: Box::new(move || awake.get()), scope, _data: data })
+        Ok(Self { clusters, active: Box::new(move || active.get()), scope, _data: data })
     }
 
     fn client(&self) -> Result<Client> {
@@ -54,9 +54,9 @@ impl House {
         Ok(aro_kube::of_service(ClusterService::in_process(cluster, User::admin())))
     }
 
-    async fn until_awake(&self, wanted: i64) -> Result<()> {
-        wait::until(&format!("{wanted} clusters to be awake"), || async {
-            Ok(((self.awake)() == wanted).then_some(()))
+    async fn until_active(&self, wanted: i64) -> Result<()> {
+        wait::until(&format!("{wanted} clusters to be active"), || async {
+            Ok(((self.active)() == wanted).then_some(()))
         })
         .await
     }
@@ -102,11 +102,11 @@ async fn comes_up(client: &Client, name: &str) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quiet_cluster_sleeps_and_what_is_made_in_it_comes_up() -> Result<()> {
     let house = House::new().await?;
-    ensure!((house.awake)() == 0, "nobody looks after an empty cluster");
+    ensure!((house.active)() == 0, "an empty cluster has no controllers");
     let client = house.client()?;
     for name in ["first", "second", "third"] {
         comes_up(&client, name).await.context(name)?;
-        house.until_awake(0).await?;
+        house.until_active(0).await?;
     }
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     deployments.delete("first", &DeleteParams::default()).await?;
@@ -117,7 +117,7 @@ async fn a_quiet_cluster_sleeps_and_what_is_made_in_it_comes_up() -> Result<()> 
         Ok((pods.list_metadata(&ListParams::default()).await?.items.len() == 3).then_some(()))
     })
     .await?;
-    house.until_awake(0).await?;
+    house.until_active(0).await?;
     house.stop().await
 }
 
@@ -135,10 +135,10 @@ async fn what_is_due_in_a_sleeping_cluster_is_done_in_time() -> Result<()> {
         Ok(status.completion_time.map(|_| ()))
     })
     .await?;
-    house.until_awake(0).await?;
+    house.until_active(0).await?;
     ensure!(jobs.get_opt("brief").await?.is_some(), "it stays for ten seconds, and sleep comes earlier");
     wait::until("it to go", || async { Ok(jobs.get_opt("brief").await?.is_none().then_some(())) }).await?;
-    house.until_awake(0).await?;
+    house.until_active(0).await?;
     house.stop().await
 }
 
@@ -153,6 +153,6 @@ async fn a_cluster_made_again_under_its_name_has_controllers_of_its_own() -> Res
         let pods: Api<Pod> = Api::default_namespaced(house.client()?);
         ensure!(pods.list(&ListParams::default()).await?.items.is_empty(), "nothing is left of the first");
     }
-    house.until_awake(0).await?;
+    house.until_active(0).await?;
     house.stop().await
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{CLUSTER_ROLES, modify};
 use crate::cluster::Cluster;
 
-pub(super) async fn settle(cluster: &Arc<Cluster>) -> Result<(), Status> {
+pub(super) async fn reconcile(cluster: &Arc<Cluster>) -> Result<(), Status> {
     let shelf = cluster.space.shelf(CLUSTER_ROLES);
     let roles: Vec<Value> = shelf.all().iter().map(|role| role.value()).collect();
     for role in roles.iter().filter(|role| role.get("aggregationRule").is_some_and(Value::is_object)) {

@@ -10,7 +10,7 @@ use super::{modify, owners};
 use crate::cluster::{Cluster, DEFINITIONS, rfc3339};
 use crate::rest::{CLEANUP, DeleteOptions, delete_object};
 
-pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
+pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
     let shelf = cluster.space.shelf(DEFINITIONS);
     let now = rfc3339(cluster.now());
     let others: Vec<Value> =
@@ -21,10 +21,10 @@ pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Sta
         new["status"] = aro_kube_crd::definition::settle(live, &others, &now);
         new
     };
-    // Served first, announced then: whoever waits for `Established` may use it at once.
+    // Served before it is `Established`: a client that waits for the condition may use the type at once.
     let next = cluster.space.latest(&shelf, name).map(|stored| settled(&stored.value()));
     reload(cluster, next).await?;
-    // Whoever changes it meanwhile brings us back.
+    // A change meanwhile enqueues the definition again.
     modify(cluster, &shelf, name, |live| Some(settled(live))).await?;
     let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
     let crd = stored.value();
@@ -50,7 +50,7 @@ async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(),
         types.custom().find(|served| served.resource.gvk.group == group && served.resource.plural == plural);
     let instances = cluster.space.shelf(&format!("{plural}.{group}"));
     if let Some(served) = served {
-        cluster.waiting.for_definition(&instances.name, name);
+        cluster.deletion_waiters.add_definition(&instances.name, name);
         for object in instances.all() {
             match delete_object(cluster, served, &object.key, &DeleteOptions::default()).await {
                 Err(status) if status.code != 404 => return Err(status),
@@ -59,9 +59,9 @@ async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(),
         }
     }
     if !instances.is_empty() {
-        // The last one to go brings us back.
+        // The deletion of the last instance enqueues the definition again.
         return Ok(());
     }
-    cluster.waiting.definition_done(&instances.name);
+    cluster.deletion_waiters.remove_definition(&instances.name);
     owners::drop_finalizer(cluster, &definitions, name, CLEANUP).await
 }

@@ -1,4 +1,4 @@
-//! Namespaces: what a new one gets, and emptying one that is to go.
+//! Namespaces: creating the default objects of a new one, and emptying one that is marked for deletion.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,51 +8,51 @@ use aro_kube_apimachinery::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::furnish::furnish;
-use super::{Chore, NAMESPACES, modify};
+use super::namespace_defaults::ensure_defaults;
+use super::{NAMESPACES, WorkItem, modify};
 use crate::cluster::{Cluster, rfc3339};
 use crate::rest::{DeleteOptions, Policy, delete_object};
 use crate::storage::Shelf;
 
-/// Who waits for objects to go.
+/// Namespaces and definitions that wait for the deletion of their objects.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct DeletionWaiters {
     namespaces: Mutex<HashSet<Box<str>>>,
     /// By the shelf of their objects.
     definitions: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
-impl Waiting {
-    /// An object is gone: whoever waited for it looks again.
-    pub(super) fn gone(&self, cluster: &Arc<Cluster>, shelf: &Shelf, namespace: &str) {
+impl DeletionWaiters {
+    /// An object was deleted: enqueues what waited for it.
+    pub(super) fn notify(&self, cluster: &Arc<Cluster>, shelf: &Shelf, namespace: &str) {
         if !namespace.is_empty() && self.namespaces.lock().contains(namespace) {
-            cluster.chores.add(cluster, Chore::Namespace(namespace.into()));
+            cluster.work.add(cluster, WorkItem::Namespace(namespace.into()));
         }
         if let Some(definition) = self.definitions.lock().get(&shelf.name) {
-            cluster.chores.add(cluster, Chore::Definition(definition.clone()));
+            cluster.work.add(cluster, WorkItem::Definition(definition.clone()));
         }
     }
 
-    pub(super) fn for_definition(&self, shelf: &str, definition: &str) {
+    pub(super) fn add_definition(&self, shelf: &str, definition: &str) {
         self.definitions.lock().insert(shelf.into(), definition.into());
     }
 
-    pub(super) fn definition_done(&self, shelf: &str) {
+    pub(super) fn remove_definition(&self, shelf: &str) {
         self.definitions.lock().remove(shelf);
     }
 }
 
-pub(super) async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
+pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
     let shelf = cluster.space.shelf(NAMESPACES);
     let Some(stored) = cluster.space.latest(&shelf, name) else {
-        cluster.waiting.namespaces.lock().remove(name);
+        cluster.deletion_waiters.namespaces.lock().remove(name);
         return Ok(());
     };
     let namespace = stored.value();
     if meta::deletion_timestamp(&namespace).is_none() {
-        return furnish(cluster, name).await;
+        return ensure_defaults(cluster, name).await;
     }
-    cluster.waiting.namespaces.lock().insert(name.into());
+    cluster.deletion_waiters.namespaces.lock().insert(name.into());
     let left = empty(cluster, name).await?;
     let now = rfc3339(cluster.now());
     if left.is_empty() {
@@ -113,7 +113,7 @@ async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize,
     Ok(left)
 }
 
-/// Tells why a namespace is still there.
+/// The conditions of a namespace that still has content.
 fn conditions(live: &Value, left: &[(String, usize, Vec<String>)], now: &str) -> Value {
     let contents: Vec<String> = left
         .iter()

@@ -1,4 +1,4 @@
-//! What every namespace has: an account for workloads that name none, and the authority to trust.
+//! The objects that every namespace has: the default service account, and the root certificate of the cluster.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const ROOT: &str = "kube-root-ca.crt";
 
 const ABOUT: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/// Whether an event takes away something that every namespace has.
+/// Whether an event changed or deleted a default object.
 pub(super) fn concerns(shelf: &Shelf, event: &Event) -> bool {
     match &*shelf.name {
         ACCOUNTS => event.kind == EventKind::Deleted && event.object.name() == ACCOUNT,
@@ -26,8 +26,8 @@ pub(super) fn concerns(shelf: &Shelf, event: &Event) -> bool {
     }
 }
 
-/// Makes what is missing in a namespace that is there to stay.
-pub(super) async fn furnish(cluster: &Arc<Cluster>, namespace: &str) -> Result<(), Status> {
+/// Creates what is missing in a namespace that is not marked for deletion.
+pub(super) async fn ensure_defaults(cluster: &Arc<Cluster>, namespace: &str) -> Result<(), Status> {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(cluster, namespace, ACCOUNT),
     });
@@ -76,7 +76,7 @@ async fn ensure(cluster: &Arc<Cluster>, shelf: &str, object: &Value) -> Result<(
     if stays(cluster, namespace) {
         return Ok(());
     }
-    // It was marked for deletion meanwhile, and whoever empties it may have looked already.
+    // The namespace was marked for deletion meanwhile, and may have been emptied already.
     match cluster.space.commit(&shelf, &key, Expect::Version(stored.version), Change::Delete).await {
         Ok(_) | Err(WriteFailed::Changed(_)) => Ok(()),
         Err(WriteFailed::Unavailable) => Err(Status::unavailable("the storage takes no writes")),

@@ -1,10 +1,10 @@
-//! Who looks after the workloads of a cluster, and when.
+//! Starts and stops the workload controllers of clusters.
 //!
-//! Controllers cost memory and wake up now and then, so a cluster has them only while something goes on in it: the first
-//! write that concerns them wakes them, and when nothing has changed for a while they go, leaving at most a note when
-//! something is due. A cluster with nodes keeps them: nodes renew their leases for ever.
+//! Controllers cost memory and run timers, so a cluster has them only while its workloads change: the first write that
+//! concerns them activates them, and when nothing has changed for a while they are stopped; what is left is at most the time
+//! at which a delayed key is due. A cluster with nodes keeps its controllers: nodes renew their leases for ever (ADR 0052).
 //!
-//! One task serves all clusters of the process; with nobody awake and nothing due, it waits without a timer.
+//! One task serves all clusters of the process; with no active cluster and nothing due, it waits without a timer.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -30,16 +30,16 @@ use crate::identity::user::User;
 use crate::service::ClusterService;
 use crate::storage::{Event, Shelf, Space};
 
-/// Clusters that want their workloads looked after.
+/// Clusters whose controllers are to be activated.
 #[derive(Debug, Clone, Default)]
-pub struct Calls {
+pub struct ActivationRequests {
     inner: Arc<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: Mutex<HashMap<String, Weak<Cluster>>>,
-    called: Notify,
+    pending: Mutex<HashMap<String, Weak<Cluster>>>,
+    added: Notify,
 }
 
 /// Resources whose objects controllers act on.
@@ -56,37 +56,37 @@ const CONCERNING: [&str; 10] = [
     "statefulsets.apps",
 ];
 
-/// Every cluster has this one, and nobody has to do anything for it.
+/// Every cluster has this service, and no controller acts on it.
 const OWN_SERVICE: &str = "default/kubernetes";
 
-impl Calls {
-    /// Looks at an event. Runs on the log's thread.
+impl ActivationRequests {
+    /// Requests controllers for an event that concerns them. Runs on the log's thread.
     pub fn observe(&self, cluster: &Arc<Cluster>, shelf: &Shelf, event: &Event) {
         if !CONCERNING.contains(&&*shelf.name) || &*event.object.key == OWN_SERVICE {
             return;
         }
-        // In this order, and the other way round where controllers are let go: one of the two sees the other.
-        cluster.stirred.store(true, Ordering::SeqCst);
-        if !cluster.attended.load(Ordering::SeqCst) {
-            self.call(cluster);
+        // In this order, and the other way round in `check`: one of the two sees the other.
+        cluster.written.store(true, Ordering::SeqCst);
+        if !cluster.controllers_active.load(Ordering::SeqCst) {
+            self.request(cluster);
         }
     }
 
-    /// Calls for a cluster in which an earlier process left something.
-    pub fn resume(&self, cluster: &Arc<Cluster>) {
+    /// Requests controllers for a cluster in which an earlier process left workloads.
+    pub fn request_existing(&self, cluster: &Arc<Cluster>) {
         if has_workloads(&cluster.space) {
-            self.call(cluster);
+            self.request(cluster);
         }
     }
 
-    pub fn call(&self, cluster: &Arc<Cluster>) {
-        self.inner.waiting.lock().insert(cluster.name().to_owned(), Arc::downgrade(cluster));
-        self.inner.called.notify_one();
+    pub fn request(&self, cluster: &Arc<Cluster>) {
+        self.inner.pending.lock().insert(cluster.name().to_owned(), Arc::downgrade(cluster));
+        self.inner.added.notify_one();
     }
 
     fn take(&self) -> Vec<Arc<Cluster>> {
-        let waiting = std::mem::take(&mut *self.inner.waiting.lock());
-        waiting.into_values().filter_map(|cluster| cluster.upgrade()).collect()
+        let pending = std::mem::take(&mut *self.inner.pending.lock());
+        pending.into_values().filter_map(|cluster| cluster.upgrade()).collect()
     }
 }
 
@@ -97,67 +97,67 @@ fn has_workloads(space: &Space) -> bool {
     })
 }
 
-/// How clusters are looked after.
-pub struct Attendance {
+/// What the controllers of clusters need.
+pub struct ActivationOptions {
     pub clock: SharedClock,
     pub metrics: ReconcileMetrics,
-    /// Clusters with controllers now.
-    pub awake: Gauge,
+    /// Counts clusters with controllers.
+    pub active: Gauge,
     pub images: Arc<dyn Images>,
     /// Where volumes and pods' files are.
     pub dir: PathBuf,
     pub node_grace: Duration,
-    /// How long nothing may change before controllers go.
-    pub quiet: Duration,
+    /// Controllers are stopped when nothing has changed for so long.
+    pub idle_after: Duration,
     /// These clusters have virtual nodes, so many each.
     pub nodes: BTreeMap<String, u32>,
 }
 
-struct Awake {
+struct Active {
     /// When a write was last found.
-    stirred: Instant,
+    written: Instant,
     cluster: Weak<Cluster>,
     scope: Scope,
     workloads: Workloads,
     kubelet: Option<Kubelet>,
 }
 
-impl Awake {
-    /// Whether everything has been read, nothing changes, and nobody has anything to do.
-    fn is_quiet(&self, now: Instant, quiet: Duration) -> bool {
-        let since = self.workloads.activity().quiet_since().map(|since| since.max(self.stirred));
+impl Active {
+    /// Whether every cache is synced, nothing changes, and no key is queued.
+    fn is_idle(&self, now: Instant, idle_after: Duration) -> bool {
+        let since = self.workloads.activity().quiet_since().map(|since| since.max(self.written));
         self.workloads.synced().now_or_never().is_some()
-            && since.is_some_and(|since| now >= since + quiet)
+            && since.is_some_and(|since| now >= since + idle_after)
             && self.workloads.caches().nodes.cache().is_empty()
     }
 }
 
-struct Attendants {
-    with: Attendance,
-    calls: Calls,
-    awake: HashMap<String, Awake>,
-    /// Asleep, and when something is due there.
+struct Activator {
+    options: ActivationOptions,
+    requests: ActivationRequests,
+    active: HashMap<String, Active>,
+    /// Inactive clusters in which a key is due, and when.
     due: HashMap<String, (Instant, Weak<Cluster>)>,
     scope: Scope,
 }
 
-/// Looks after all clusters that call, until the scope is cancelled.
-pub fn start(with: Attendance, calls: Calls, scope: &Scope) {
+/// Activates the controllers of requested clusters until the scope is cancelled.
+pub fn start(options: ActivationOptions, requests: ActivationRequests, scope: &Scope) {
     // Controllers stop before what they write to.
     let own = scope.child(Phase::Reconcilers, "workloads");
     let (inside, roles) = (own.clone(), scope.clone());
-    own.spawn(TaskKind::Worker, "attend", async move {
-        let mut attendants =
-            Attendants { with, calls, awake: HashMap::new(), due: HashMap::new(), scope: roles };
+    own.spawn(TaskKind::Worker, "activate", async move {
+        let mut activator =
+            Activator { options, requests, active: HashMap::new(), due: HashMap::new(), scope: roles };
         while !inside.is_cancelled() {
-            let next = attendants.next();
+            let next = activator.next_check();
             tokio::select! {
                 biased;
                 () = inside.cancelled() => break,
-                () = attendants.calls.inner.called.notified() => {}
+                () = activator.requests.inner.added.notified() => {}
                 () = until(next) => {}
             }
-            attendants.look();
+            activator.check_all();
         }
         Ok::<_, Fault>(())
     });
@@ -170,46 +170,46 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-impl Attendants {
-    /// When to look again even if nobody calls.
-    fn next(&self) -> Option<Instant> {
-        let sleepy = self.awake.values().any(|one| one.kubelet.is_none());
-        let check = sleepy.then(|| Instant::now() + self.with.quiet / 2);
+impl Activator {
+    /// When to check again without a request.
+    fn next_check(&self) -> Option<Instant> {
+        let stoppable = self.active.values().any(|one| one.kubelet.is_none());
+        let check = stoppable.then(|| Instant::now() + self.options.idle_after / 2);
         self.due.values().map(|(at, _)| *at).chain(check).min()
     }
 
-    fn look(&mut self) {
+    fn check_all(&mut self) {
         let now = Instant::now();
         let due: HashSet<String> =
             self.due.iter().filter(|(_, (at, _))| *at <= now).map(|(name, _)| name.clone()).collect();
         for name in due {
             if let Some(cluster) = self.due.remove(&name).and_then(|(_, cluster)| cluster.upgrade()) {
-                self.wake(&cluster);
+                self.activate(&cluster);
             }
         }
-        for cluster in self.calls.take() {
-            self.wake(&cluster);
+        for cluster in self.requests.take() {
+            self.activate(&cluster);
         }
-        let names: Vec<String> = self.awake.keys().cloned().collect();
+        let names: Vec<String> = self.active.keys().cloned().collect();
         for name in names {
             self.check(&name, now);
         }
-        self.with.awake.set(self.awake.len() as i64);
+        self.options.active.set(self.active.len() as i64);
     }
 
-    fn wake(&mut self, cluster: &Arc<Cluster>) {
+    fn activate(&mut self, cluster: &Arc<Cluster>) {
         let name = cluster.name().to_owned();
         if cluster.closing.is_cancelled() {
             return;
         }
-        if let Some(known) = self.awake.get(&name) {
+        if let Some(known) = self.active.get(&name) {
             if known.cluster.upgrade().is_some_and(|known| Arc::ptr_eq(&known, cluster)) {
                 return;
             }
             // Another one of that name: deleted and made again, or stopped and started.
-            self.dismiss(&name);
+            self.deactivate(&name);
         }
-        cluster.attended.store(true, Ordering::SeqCst);
+        cluster.controllers_active.store(true, Ordering::SeqCst);
         self.due.remove(&name);
         let scope = self.scope.child(Phase::Reconcilers, &format!("workloads-{name}"));
         let client = |user: &str| {
@@ -217,61 +217,61 @@ impl Attendants {
             of_service(ClusterService::in_process(cluster.clone(), user))
         };
         let options = WorkloadsOptions {
-            clock: self.with.clock.clone(),
-            metrics: self.with.metrics.clone(),
-            node_grace: self.with.node_grace,
-            volumes: Some(self.with.dir.join("volumes").join(&name)),
+            clock: self.options.clock.clone(),
+            metrics: self.options.metrics.clone(),
+            node_grace: self.options.node_grace,
+            volumes: Some(self.options.dir.join("volumes").join(&name)),
         };
         let workloads = Workloads::start(client("system:kube-controller-manager"), options, &scope);
-        let nodes = self.with.nodes.get(&name).copied().unwrap_or_default();
+        let nodes = self.options.nodes.get(&name).copied().unwrap_or_default();
         let kubelet = (nodes > 0).then(|| {
             let specs = (0..nodes).map(|index| node(&name, index)).collect();
-            let dir = self.with.dir.join("pods").join(&name);
-            let mut options = KubeletOptions::new(specs, self.with.clock.clone(), dir);
+            let dir = self.options.dir.join("pods").join(&name);
+            let mut options = KubeletOptions::new(specs, self.options.clock.clone(), dir);
             options.cluster.clone_from(&name);
-            options.images = self.with.images.clone();
-            options.metrics = self.with.metrics.clone();
+            options.images = self.options.images.clone();
+            options.metrics = self.options.metrics.clone();
             options.directory = cluster.nodes.clone();
             options.pods = Some(workloads.caches().pods.clone());
             Kubelet::start(client("system:virtual-kubelet"), options, &scope)
         });
-        let (cluster, stirred) = (Arc::downgrade(cluster), Instant::now());
-        self.awake.insert(name, Awake { stirred, cluster, scope, workloads, kubelet });
+        let (cluster, written) = (Arc::downgrade(cluster), Instant::now());
+        self.active.insert(name, Active { written, cluster, scope, workloads, kubelet });
     }
 
-    /// Lets the controllers of a quiet cluster go.
+    /// Stops the controllers of an idle cluster.
     fn check(&mut self, name: &str, now: Instant) {
-        let Some(one) = self.awake.get_mut(name) else { return };
+        let Some(one) = self.active.get_mut(name) else { return };
         let cluster = one.cluster.upgrade().filter(|cluster| !cluster.closing.is_cancelled());
-        let Some(cluster) = cluster else { return self.dismiss(name) };
-        if cluster.stirred.swap(false, Ordering::SeqCst) {
-            one.stirred = now;
+        let Some(cluster) = cluster else { return self.deactivate(name) };
+        if cluster.written.swap(false, Ordering::SeqCst) {
+            one.written = now;
         }
-        if one.kubelet.is_some() || !one.is_quiet(now, self.with.quiet) {
+        if one.kubelet.is_some() || !one.is_idle(now, self.options.idle_after) {
             return;
         }
         let due = one.workloads.activity().next_due();
-        // From here on a write calls again. One that came before may still be on its way to the controllers.
-        cluster.attended.store(false, Ordering::SeqCst);
-        if cluster.stirred.load(Ordering::SeqCst) {
-            cluster.attended.store(true, Ordering::SeqCst);
+        // From here on a write requests controllers again. An earlier one may still be on its way to them.
+        cluster.controllers_active.store(false, Ordering::SeqCst);
+        if cluster.written.load(Ordering::SeqCst) {
+            cluster.controllers_active.store(true, Ordering::SeqCst);
             return;
         }
         if let Some(at) = due {
             self.due.insert(name.to_owned(), (at, Arc::downgrade(&cluster)));
         }
-        self.dismiss(name);
+        self.deactivate(name);
     }
 
-    fn dismiss(&mut self, name: &str) {
-        let Some(one) = self.awake.remove(name) else { return };
+    fn deactivate(&mut self, name: &str) {
+        let Some(one) = self.active.remove(name) else { return };
         if let Some(cluster) = one.cluster.upgrade() {
-            cluster.attended.store(false, Ordering::SeqCst);
+            cluster.controllers_active.store(false, Ordering::SeqCst);
         }
         let closing = one.scope.clone();
-        self.scope.child(Phase::Reconcilers, "dismissed").spawn(TaskKind::Helper, "close", async move {
+        self.scope.child(Phase::Reconcilers, "deactivated").spawn(TaskKind::Helper, "close", async move {
             if let Err(late) = closing.close(Duration::from_secs(5)).await {
-                tracing::warn!(%late, "controllers did not stop in time and were cut off");
+                tracing::warn!(%late, "controllers did not stop in time; aborted");
             }
             Ok::<_, Fault>(())
         });

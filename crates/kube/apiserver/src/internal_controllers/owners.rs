@@ -1,4 +1,4 @@
-//! Collecting garbage: objects whose owners are gone, and owners that wait for what they own.
+//! Garbage collection: objects whose owners are gone, and owners that wait for their dependents.
 //!
 //! An index from owner to owned is kept up to date by events, so that a deletion finds what it concerns at once.
 
@@ -10,7 +10,7 @@ use aro_kube_apimachinery::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Chore, modify};
+use super::{WorkItem, modify};
 use crate::cluster::Cluster;
 use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
 use crate::storage::{Event, EventKind, Shelf, Stored};
@@ -19,7 +19,7 @@ use crate::types::Served;
 /// Where the objects of one owner are.
 type Owned = HashSet<(Place, Arc<str>)>;
 
-/// Who owns whom.
+/// The index from owner to dependents.
 #[derive(Debug, Default)]
 pub struct Owners {
     owned: Mutex<HashMap<Box<str>, Owned>>,
@@ -80,8 +80,8 @@ pub(super) fn load(cluster: &Arc<Cluster>) {
         for object in shelf.all() {
             if !object.owners.is_empty() {
                 cluster.owners.replace(&shelf, &object.key, &[], &object.owners);
-                // An owner may have gone while nobody was there to see it.
-                cluster.chores.add(cluster, Chore::Owned { shelf: shelf.clone(), key: object.key.clone() });
+                // An owner may have been deleted by a process that ended before it enqueued this.
+                cluster.work.add(cluster, WorkItem::Owned { shelf: shelf.clone(), key: object.key.clone() });
             }
         }
     }
@@ -94,14 +94,14 @@ pub(super) fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event)
     let key = &event.object.key;
     cluster.owners.replace(shelf, key, before, after);
     if !after.is_empty() && before != after {
-        cluster.chores.add(cluster, Chore::Owned { shelf: shelf.clone(), key: key.clone() });
+        cluster.work.add(cluster, WorkItem::Owned { shelf: shelf.clone(), key: key.clone() });
     }
     if event.kind == EventKind::Deleted && !(cluster.owners.is_empty() && before.is_empty()) {
-        cluster.chores.add(cluster, Chore::OwnerGone(event.object.clone()));
+        cluster.work.add(cluster, WorkItem::OwnerGone(event.object.clone()));
     }
 }
 
-/// Something is gone: look at what it owned, and at its owners, who may have waited for it.
+/// An object was deleted: checks its dependents, and its owners, which may have waited for it.
 pub(super) async fn owner_gone(cluster: &Arc<Cluster>, gone: &Stored) -> Result<(), Status> {
     let object = gone.value();
     for (shelf, key) in cluster.owners.of(meta::uid(&object)) {
@@ -134,7 +134,7 @@ enum OwnerState {
     Unknown,
 }
 
-/// What says whose an object is, without the rest: most of an object is something else.
+/// The members that decide about ownership, without the rest: most of an object is something else.
 fn head(stored: &Stored) -> Value {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -238,7 +238,7 @@ async fn collect(
     let named = |name: &str| meta::finalizers(object).any(|known| known == name);
     let policy = match () {
         () if named(ORPHAN) => Policy::Orphan,
-        // Whoever waits for this object waits for what it owns, too.
+        // An owner that waits for this object waits for its dependents, too.
         () if named(FOREGROUND) || (waited_for && owns) => Policy::Foreground,
         () => Policy::Background,
     };
@@ -259,7 +259,7 @@ async fn collect(
     }
 }
 
-/// An object is marked for deletion: do what its policy asks for, and let it go when that is done.
+/// An object is marked for deletion: carries out its policy, then removes the finalizer of that policy.
 pub(super) async fn terminate(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
     let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
     let object = stored.value();
