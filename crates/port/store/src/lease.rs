@@ -35,7 +35,10 @@ impl std::fmt::Debug for DocumentLease {
 impl DocumentLease {
     /// The lease of this name. The document is created by the first update.
     pub fn new(store: SharedStore, name: impl Into<String>) -> Self {
-        Self { name: name.into(), tables: Collection::new(store, LEASES, LEASE, UnreadableDocuments::default()) }
+        Self {
+            name: name.into(),
+            tables: Collection::new(store, LEASES, LEASE, UnreadableDocuments::default()),
+        }
     }
 
     async fn attempt(
@@ -152,7 +155,10 @@ impl Raised {
 impl Fence {
     /// The fence of a lease in a container.
     pub fn new(store: SharedStore, container: Container, name: impl Into<String>) -> Self {
-        Self { name: name.into(), fences: Collection::new(store, container, FENCE, UnreadableDocuments::default()) }
+        Self {
+            name: name.into(),
+            fences: Collection::new(store, container, FENCE, UnreadableDocuments::default()),
+        }
     }
 
     /// Raises the fence of a shard in a partition to the token's epoch; costs a read if it is there already.

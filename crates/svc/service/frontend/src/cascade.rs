@@ -1,8 +1,13 @@
-//! The worker that carries on deletions too large for one batch.
+//! The controller that completes deletions too large for one batch.
 //!
-//! It is level-driven: a cascade document names only the root; what is left to do is found by looking. So it may
-//! run on several replicas at once and may be cut off anywhere. A cascade ends when nothing is left to mark.
+//! A cascade document names only the root; what is left to do is found by reading. So a pass may run on several replicas at
+//! once and may be cut off anywhere. A cascade ends when nothing is left to mark.
+//!
+//! The replica that stored a cascade enqueues it. The change feed enqueues it in the other replicas too, but so late that
+//! they find it only if the first one died.
 
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,53 +17,95 @@ use aro_arm::hcp::resource::Resource;
 use aro_arm::operation::ProvisioningState;
 use aro_arm::subscription::{State, Subscription};
 use aro_arm_server::Failure;
-use aro_base::chain;
-use aro_rp_store::{Cascade, ListOf, Write};
-use aro_runtime::{Phase, RunError, Scope, TaskKind};
-use aro_store::{Page, StoreError};
-use tokio::time::timeout;
+use aro_base::{Class, Classify, chain};
+use aro_control::{Outcome, Reconcile, ReconcileMetrics, Runner};
+use aro_rp_store::{Cascade, ListOf, RESOURCES, RpDocument as _, Write};
+use aro_runtime::{Phase, Scope};
+use aro_store::{Document, DocumentSource, Page, StoreError};
 
 use crate::handlers::{cluster_by_cascade, mark_children};
 use crate::shared::Shared;
 
-/// How long the worker waits for a call before it looks by itself: for what another replica left behind.
-const SWEEP: Duration = Duration::from_secs(30);
+/// How long a cascade is left to the replica that stored it.
+const TAKE_OVER_AFTER: Duration = Duration::from_secs(30);
 
-/// How many clusters of a subscription are looked at in one go.
+/// Clusters of a subscription that are read at once.
 const CLUSTERS_AT_ONCE: usize = 50;
 
-/// Starts the worker in the frontend's scope.
-pub fn start(shared: &Arc<Shared>, scope: &Scope) {
-    let (shared, scope) = (shared.clone(), scope.child(Phase::Reconcilers, "cascade"));
-    let owner = scope.clone();
-    owner.spawn(TaskKind::Worker, "cascade", async move {
-        loop {
-            if let Err(failure) = sweep(&shared, &scope).await {
-                let cause =
-                    failure.cause().map_or_else(|| format!("{failure:?}"), |cause| chain(cause).to_string());
-                tracing::warn!(error = cause, "a large deletion could not be carried on; trying again");
-            }
-            tokio::select! {
-                () = scope.cancelled() => return Ok::<(), RunError>(()),
-                _ = timeout(SWEEP, shared.cascade.notified()) => {}
-            }
-        }
-    });
+/// Starts the controller in the frontend's scope.
+pub fn start(shared: &Arc<Shared>, metrics: &ReconcileMetrics, scope: &Scope) {
+    let store = shared.documents.store().clone();
+    let source = DocumentSource::new(store, RESOURCES, Cascade::KIND.resource_type(), root_of)
+        .with_delay(TAKE_OVER_AFTER);
+    Runner::new(Arc::new(Cascades { shared: shared.clone() }), &shared.cascades)
+        .with_metrics(metrics)
+        .with_source(source)
+        .start(&scope.child(Phase::Reconcilers, "cascade"));
 }
 
-async fn sweep(shared: &Shared, scope: &Scope) -> Result<(), Failure> {
-    for cascade in shared.documents.all(&ListOf::<Cascade>::everywhere()).await?.items {
-        if scope.is_cancelled() {
-            return Ok(());
+fn root_of(document: &Document) -> Option<ResourceId> {
+    match Cascade::KIND.decode(document.clone()) {
+        Ok(cascade) => Some(cascade.value.root),
+        Err(error) => {
+            tracing::error!(document = %document.key, error = %chain(&error), "cascade document is not readable");
+            None
         }
-        carry_on(shared, &cascade.value).await?;
-        tracing::info!(resource_id = %cascade.value.root, "everything below {} is being deleted", cascade.value.root);
     }
-    Ok(())
+}
+
+struct Cascades {
+    shared: Arc<Shared>,
+}
+
+/// Why a cascade is not complete yet.
+#[derive(Debug)]
+struct CascadeError {
+    root: ResourceId,
+    failure: Failure,
+}
+
+impl fmt::Display for CascadeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "continue the deletion below `{}`", self.root)?;
+        match self.failure.cause() {
+            Some(_) => Ok(()),
+            None => write!(f, ": {:?}", self.failure),
+        }
+    }
+}
+
+impl Error for CascadeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.failure.cause().map(|cause| cause as _)
+    }
+}
+
+impl Classify for CascadeError {
+    /// A deletion that was accepted is never given up.
+    fn class(&self) -> Class {
+        Class::Retry
+    }
+}
+
+impl Reconcile for Cascades {
+    type Key = ResourceId;
+    type Error = CascadeError;
+    const NAME: &'static str = "cascade";
+
+    async fn reconcile(&self, root: &ResourceId) -> Result<Outcome, CascadeError> {
+        let ended = carry_on(&self.shared, &Cascade { root: root.clone() }).await;
+        match ended {
+            Ok(()) => Ok(Outcome::Settled),
+            Err(failure) => Err(CascadeError { root: root.clone(), failure }),
+        }
+    }
 }
 
 /// Marks what is left below the root of a cascade, and ends it. May be cut off at any point and called again.
 async fn carry_on(shared: &Shared, cascade: &Cascade) -> Result<(), Failure> {
+    if !shared.documents.exists(&cascade.id()).await? {
+        return Ok(());
+    }
     if cascade.root.resource_group().is_some() {
         return carry_on_cluster(shared, cascade).await;
     }
@@ -77,8 +124,8 @@ pub async fn carry_on_cluster(shared: &Shared, cascade: &Cascade) -> Result<(), 
     }
 }
 
-/// Deletes some of the clusters of a subscription that goes; `false` when none are left. A subscription that came back
-/// keeps what it still has.
+/// Deletes some of the clusters of a deleted subscription; `false` when none are left. A subscription that was registered
+/// again keeps what it still has.
 async fn next_clusters(shared: &Shared, subscription: &ResourceId) -> Result<bool, Failure> {
     let stored = shared.documents.find::<Subscription>(subscription).await?;
     if stored.is_none_or(|stored| stored.value.state != State::Deleted) {
@@ -113,8 +160,12 @@ async fn finish(shared: &Shared, cascade: &Cascade) -> Result<(), Failure> {
     let mut write = Write::new(cascade.root.subscription().unwrap_or_default());
     write.delete(&id, &stored.etag);
     match write.commit(shared.documents.store()).await {
+        Ok(_) => {
+            tracing::info!(resource_id = %cascade.root, "everything below {} is being deleted", cascade.root);
+            Ok(())
+        }
         // Another replica was faster.
-        Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
+        Err(StoreError::Conflict { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use aro_arm_server::{ArmServer, Options};
+use aro_control::{Queue, ReconcileMetrics};
 use aro_rp_store::Documents;
 use aro_runtime::{BuildError, Checked, Component, Role, RunError, Scope};
 use aro_store::UnreadableDocuments;
 use aro_web::{ServeOptions, serve};
 use axum::Router;
-use tokio::sync::Notify;
 
 use crate::cascade;
 use crate::config::FrontendConfig;
@@ -25,6 +25,7 @@ pub struct Frontend {
     ready: Component,
     shared: Arc<Shared>,
     router: Router,
+    reconciles: ReconcileMetrics,
 }
 
 impl Frontend {
@@ -49,7 +50,7 @@ impl Role for Frontend {
             preflight: ports.preflight,
             metrics: FrontendMetrics::new(&ports.metrics),
             rendered: Rendered::new(config.rendered_cache.get()),
-            cascade: Notify::new(),
+            cascades: Queue::new(),
         });
         let options = Options {
             name: Self::NAME,
@@ -58,13 +59,14 @@ impl Role for Frontend {
         let server = ArmServer::new(shared.clone(), routes(), &ports.metrics, &options)
             .map_err(|error| BuildError::caused("register the routes", error))?;
         let ready = ports.readiness.component("frontend");
-        Ok(Self { config, listener: ports.listener, ready, shared, router: server.into_router() })
+        let reconciles = ReconcileMetrics::new(&ports.metrics);
+        Ok(Self { config, listener: ports.listener, ready, shared, router: server.into_router(), reconciles })
     }
 
     async fn run(self, scope: Scope) -> Result<(), RunError> {
         let store = self.shared.documents.store();
         store.ping().await.map_err(|error| RunError::caused("reach the document store", error))?;
-        cascade::start(&self.shared, &scope);
+        cascade::start(&self.shared, &self.reconciles, &scope);
         let options = ServeOptions {
             max_connections: self.config.max_connections,
             header_timeout: self.config.header_timeout.get(),

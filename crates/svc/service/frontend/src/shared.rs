@@ -8,9 +8,9 @@ use aro_arm::hcp::version::ApiVersion;
 use aro_arm::subscription::Subscription;
 use aro_arm_server::{Answer, Failure, Provider};
 use aro_base::{SharedClock, Timestamp};
+use aro_control::Queue;
 use aro_rp_store::Documents;
 use http::Method;
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::handlers;
@@ -29,8 +29,8 @@ pub struct Shared {
     pub preflight: Arc<dyn Preflight>,
     pub metrics: FrontendMetrics,
     pub rendered: Rendered,
-    /// Wakes the cascade worker.
-    pub cascade: Notify,
+    /// Roots of deletions for the cascade controller.
+    pub cascades: Queue<ResourceId>,
 }
 
 /// A request that passed the pipeline.

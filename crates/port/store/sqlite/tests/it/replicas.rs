@@ -135,8 +135,9 @@ fn start(store: &SharedStore, name: &str) -> Replica {
         fence: Fence::new(store.clone(), JOBS, "jobs"),
         gate: gate.clone(),
     });
-    let source =
-        DocumentSource::new(store.clone(), JOBS, JOB.resource_type(), |document| Some(document.key.id.as_str().to_owned()));
+    let source = DocumentSource::new(store.clone(), JOBS, JOB.resource_type(), |document| {
+        Some(document.key.id.as_str().to_owned())
+    });
     Runner::new(jobs.clone(), &queue).with_gate(&gate).with_source(source).start(&scope);
     Replica { reach, shards, jobs, scope }
 }

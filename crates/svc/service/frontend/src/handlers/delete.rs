@@ -114,9 +114,9 @@ async fn cluster(shared: &Shared, cause: &Cause<'_>, id: &ResourceId) -> Result<
     let all_fit = mark_while_room(shared, &mut write, &node_pools, MAX_BATCH, now).await?
         && mark_while_room(shared, &mut write, &external_auths, MAX_BATCH, now).await?;
     commit(shared, write, &operation, 0).await?;
-    // Usually nothing is left and the cascade ends here; if not, or if this fails, the worker continues.
+    // Usually nothing is left and the cascade ends here; if not, or if this fails, the controller continues.
     if !all_fit || cascade::carry_on_cluster(shared, &cascade).await.is_err() {
-        shared.cascade.notify_one();
+        shared.cascades.add(cascade.root);
     }
     Ok(operation)
 }

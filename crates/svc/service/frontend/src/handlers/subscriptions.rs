@@ -21,7 +21,7 @@ pub async fn handle(shared: &Shared, request: &Request) -> Result<Answer, Failur
 }
 
 /// Stores what changed. The clusters of a deleted subscription are deleted too: they may be many, so the
-/// cascade worker does it, not this request.
+/// cascade controller does it, not this request.
 async fn put(shared: &Shared, id: &ResourceId, new: &Subscription) -> Result<Answer, Failure> {
     let stored = shared.documents.find::<Subscription>(id).await?;
     let mut write = Write::new(id.name());
@@ -44,7 +44,7 @@ async fn put(shared: &Shared, id: &ResourceId, new: &Subscription) -> Result<Ans
         "subscription state changed",
     );
     if new.state == State::Deleted {
-        shared.cascade.notify_one();
+        shared.cascades.add(id.clone());
     }
     Ok(answer(new))
 }
