@@ -1,16 +1,11 @@
 //! `aro up --debug-ports`: loopback ports that lead to listeners in pods, as `kubectl port-forward` does.
 
-use std::time::Duration;
-
 use aro_kube_apiserver::Clusters;
 use aro_role::{ListenerDescriptor, RegionCluster, RoleDescriptor, SERVICE_CLUSTER};
 use aro_runtime::{Fault, Listener, Phase, Scope, TaskKind};
 use tokio::sync::watch;
 
 use super::{ServiceEndpoints, admin_client, started};
-
-/// The pause after a failed accept: mostly no file descriptor was free.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(15);
 
 /// A port of a Service on the service cluster.
 #[derive(Debug, Clone, Copy)]
@@ -46,14 +41,10 @@ pub(crate) fn open_debug_port(
         let client = admin_client(&cluster);
         let socket = listener.into_inner();
         loop {
-            let accepted = tokio::select! {
+            let (stream, _) = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
-                accepted = socket.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
+                accepted = aro_net::accept(&socket) => accepted,
             };
             let endpoints = ServiceEndpoints::of(&cluster, &client, namespace, service).on_port(port);
             // The connection stays open when the region stops: the pod drains its requests and closes it.

@@ -1,7 +1,8 @@
 //! What every client of a network service needs, whatever protocol it speaks.
 //!
 //! What it is: [`Resolve`], the one way from a host name to an address (a Service of the region, or DNS); [`Dialer`], the
-//! one way to open a connection, plain or TLS, within a deadline; [`Backoff`], the one rule for delays between attempts.
+//! one way to open a connection, plain or TLS, within a deadline; [`accept`], the one way to take one; [`Backoff`], the one
+//! rule for delays between attempts.
 //!
 //! What it is not: a client. Protocols live in the ports; this crate knows no resource and no message.
 //!
@@ -10,10 +11,12 @@
 //! * A delay never exceeds its maximum, and jitter only shortens it: a deadline computed from the maximum holds.
 #![warn(missing_docs)]
 
+mod accept;
 mod backoff;
 mod dial;
 mod resolve;
 
+pub use accept::accept;
 pub use backoff::{Attempts, Backoff};
 pub use dial::{Connection, DialError, Dialer, HostPort, Tls};
 pub use resolve::{Resolve, SystemResolve, service_name};

@@ -18,7 +18,7 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tower::Service;
 
@@ -142,7 +142,7 @@ where
             let (stream, peer) = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                accepted = accept(&socket) => accepted,
+                accepted = aro_net::accept(&socket) => accepted,
             };
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY was refused");
@@ -158,28 +158,4 @@ where
         Ok::<_, Fault>(())
     });
     Server { addr }
-}
-
-/// Accepts one connection. Errors of a single connection are skipped; running out of files or memory is waited
-/// out, since giving up the listener would turn a short shortage into an outage.
-async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
-    let mut pause = Duration::from_millis(5);
-    loop {
-        match socket.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) if is_about_one_connection(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "accepting is not possible now; trying again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
-        }
-    }
-}
-
-fn is_about_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
-    )
 }

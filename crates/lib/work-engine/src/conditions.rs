@@ -13,7 +13,7 @@ pub(crate) const PROGRESSING: &str = "Progressing";
 /// Conditions that follow from rules carry a reason that begins so.
 pub(crate) const RULE_PREFIX: &str = "ConditionRule";
 
-/// Yes, no, or nobody knows.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Truth {
     True,

@@ -5,7 +5,7 @@
 //! * [`contains`]: after a restart, when nothing is known of what the server made of the manifest. It may say no where
 //!   the server would say yes; then the manifest is applied, which changes nothing, and the second way counts from there on.
 //! * [`print()`] of what a manifest covers: taken when the manifest was written and whenever the object changed since. As long
-//!   as it stays the same, nobody touched what the manifest says.
+//!   as it stays the same, no writer changed what the manifest contains.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aro_crds::work::v1::UpdateStrategyType;
+use aro_net::Backoff;
 use tokio::time::Instant;
 
 use crate::live::Live;
@@ -10,7 +11,7 @@ use crate::live::Live;
 /// What is known of an object on the cluster.
 #[derive(Debug, Clone)]
 pub(crate) enum Known<L> {
-    /// Nobody looked.
+    /// It was not read yet.
     Unknown,
     /// It is not there.
     Absent,
@@ -32,11 +33,11 @@ pub(crate) struct Written {
 pub(crate) enum Act {
     /// It is as it should be.
     Nothing,
-    /// It is applied. `repair`: somebody changed what we had written.
+    /// It is applied. `repair`: another writer changed what the engine had written.
     Apply { repair: bool },
     /// It is made unless it is there.
     Create,
-    /// Only our reference is set or taken away.
+    /// Only the owner reference of the record is set or removed.
     Own,
     /// It is looked up.
     Read,
@@ -97,8 +98,7 @@ pub(crate) struct Repairs {
 }
 
 const AT_ONCE: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_mins(1));
 const FORGIVEN: Duration = Duration::from_mins(3);
 
 impl Repairs {
@@ -106,8 +106,7 @@ impl Repairs {
     pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
         let last = self.last?;
         let over = self.count.checked_sub(AT_ONCE)?;
-        let pause =
-            FIRST_PAUSE.saturating_mul(1_u32.checked_shl(over).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
+        let pause = BACKOFF.base_delay(over.saturating_add(1));
         pause.checked_sub(now.saturating_duration_since(last)).filter(|left| !left.is_zero())
     }
 
@@ -137,7 +136,7 @@ mod tests {
             (Known::Unknown, Known::Absent, Known::There(&there), Known::There(&going));
         let apply = |repair| Act::Apply { repair };
         for (name, facts, known, contains, expected) in [
-            ("nobody looked", base, &unknown, true, apply(false)),
+            ("not read yet", base, &unknown, true, apply(false)),
             ("it is not there", base, &absent, true, apply(false)),
             ("it was deleted", Facts { written: written(2, Some(7)), ..base }, &absent, true, apply(true)),
             ("it is there, of whatever making", base, &there, true, apply(false)),
@@ -186,13 +185,13 @@ mod tests {
             assert_eq!(repairs.pause(Instant::now()), None);
             repairs.repaired(Instant::now());
         }
-        assert_eq!(repairs.pause(Instant::now()), Some(FIRST_PAUSE));
+        assert_eq!(repairs.pause(Instant::now()), Some(BACKOFF.base_delay(1)));
         repairs.repaired(Instant::now());
-        assert_eq!(repairs.pause(Instant::now()), Some(FIRST_PAUSE * 2));
+        assert_eq!(repairs.pause(Instant::now()), Some(BACKOFF.base_delay(2)));
         for _ in 0..40 {
             repairs.repaired(Instant::now());
         }
-        assert_eq!(repairs.pause(Instant::now()), Some(LONGEST_PAUSE));
+        assert_eq!(repairs.pause(Instant::now()), Some(BACKOFF.max()));
         tokio::time::advance(FORGIVEN * 2).await;
         assert_eq!(repairs.pause(Instant::now()), None);
         repairs.repaired(Instant::now());

@@ -54,7 +54,7 @@ impl Engine {
         });
         let engine = Self { passes: passes.clone(), scope: scope.clone() };
         let inside = scope.clone();
-        // Nobody gets a pass before it is known which records there are.
+        // No work gets a pass before the records are listed.
         scope.spawn(TaskKind::Helper, "apply-start", async move {
             passes.records.synced().await;
             // Passes parse and compare objects: one task would be one core.
@@ -65,7 +65,7 @@ impl Engine {
         engine
     }
 
-    /// Says what a work is to be. The same again is cheap; an older generation than is known and a work that is being
+    /// Sets the desired state of a work. Repeating it is cheap; an older generation than is known and a work that is being
     /// deleted stay as they are.
     pub fn put(&self, work: Work) {
         let name = work.name.clone();
@@ -75,32 +75,32 @@ impl Engine {
         }
     }
 
-    /// Says that a work is to go, with what it owns. Works nobody heard of go, too: what is left of them is removed.
+    /// Requests the deletion of a work with what it owns. An unknown work is deleted as well: what is left of it is removed.
     /// Repeating it is harmless.
     pub fn delete(&self, name: &str) {
         self.passes.works.delete(name, self.passes.now());
         self.passes.queue.add(name.to_owned());
     }
 
-    /// The same of a work that is known in full: what stays on the cluster is decided by what it says now, not by what the
-    /// engine was told before, or has forgotten.
+    /// The same for a work that is known in full: what stays on the cluster is decided by its present content, not by what the
+    /// engine was given before, or has forgotten.
     pub fn leave(&self, work: Work) {
         let name = work.name.clone();
         self.passes.works.leave(work, self.passes.now());
         self.passes.queue.add(name);
     }
 
-    /// Says that all works are known now. Records that no work belongs to are looked after: those being deleted are
+    /// Declares that all works are known. Records without a work are cleaned up: those being deleted are
     /// finished, the others are evicted after the grace period, if there is one.
     pub fn resume(&self) {
         let engine = self.clone();
         self.scope.spawn(TaskKind::Helper, "apply-resume", async move {
-            engine.look_after_orphans().await;
+            engine.clean_up_orphans().await;
             Ok::<_, Fault>(())
         });
     }
 
-    async fn look_after_orphans(&self) {
+    async fn clean_up_orphans(&self) {
         let records = &self.passes.records;
         records.synced().await;
         let Some(grace) = self.passes.options.eviction_grace else {
@@ -117,7 +117,7 @@ impl Engine {
             let Some(since) = since else {
                 longest = grace;
                 if let Err(error) = records.note_eviction(&record, now).await {
-                    tracing::warn!(work, error = %chain(&error), "a record nobody asks for could not be marked");
+                    tracing::warn!(work, error = %chain(&error), "record without a work not marked for eviction");
                 }
                 continue;
             };
@@ -128,7 +128,7 @@ impl Engine {
         tokio::time::sleep(longest).await;
         for (work, _) in records.all() {
             if self.passes.works.known(&work).is_none() {
-                tracing::info!(work, "nobody has asked for this work for the grace period; it is evicted");
+                tracing::info!(work, "work not requested within the grace period; evicting");
                 self.delete(&work);
             }
         }
@@ -158,7 +158,7 @@ impl Engine {
         self.passes.works.names()
     }
 
-    /// Works of which there are records and nobody has said what is to become of them. Empty before the engine is synced.
+    /// Works that have a record and were neither put nor deleted. Empty before the engine is synced.
     pub fn unclaimed(&self) -> Vec<String> {
         let names = self.passes.records.all().into_iter().map(|(work, _)| work);
         names.filter(|work| self.passes.works.known(work).is_none()).collect()

@@ -1,4 +1,4 @@
-//! Whether whoever a work is applied for may do what it asks for.
+//! Whether the executor of a work has the permissions that it needs.
 //!
 //! Without an executor the agent applies by its own right. With one, each object is asked for with access reviews before it is
 //! written; objects that grant rights are also made as a dry run in the executor's name, which is how the server says
@@ -54,12 +54,12 @@ pub(crate) async fn check_reading(
     Err(Failure::Denied(denied(target)))
 }
 
-/// Whom a work is applied for; `None` is the agent itself. An executor that names nobody may do nothing.
+/// The account a work is applied for; `None` is the agent itself. An executor without an account may do nothing.
 fn account_of(executor: Option<&ManifestWorkExecutor>) -> Result<Option<&ServiceAccountSubject>, Failure> {
     let Some(executor) = executor else { return Ok(None) };
     let account = executor.subject.as_ref().and_then(|subject| subject.service_account.as_ref());
-    let nobody = || Failure::Denied("the executor names no service account".to_owned());
-    account.map(Some).ok_or_else(nobody)
+    let unnamed = || Failure::Denied("the executor names no service account".to_owned());
+    account.map(Some).ok_or_else(unnamed)
 }
 
 fn denied(target: &Target) -> String {
@@ -147,10 +147,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_executor_that_names_nobody_may_nothing() {
+    fn an_executor_without_an_account_may_do_nothing() {
         assert!(matches!(account_of(None), Ok(None)), "without an executor it is the agent");
-        let nobody = ManifestWorkExecutor::default();
-        assert!(matches!(account_of(Some(&nobody)), Err(Failure::Denied(_))));
+        let unnamed = ManifestWorkExecutor::default();
+        assert!(matches!(account_of(Some(&unnamed)), Err(Failure::Denied(_))));
         let half = ManifestWorkExecutor { subject: Some(ExecutorSubject::default()) };
         assert!(matches!(account_of(Some(&half)), Err(Failure::Denied(_))));
         let account = ServiceAccountSubject { namespace: "n".to_owned(), name: "a".to_owned() };

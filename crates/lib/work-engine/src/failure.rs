@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     /// What is to be left alone cannot be understood.
     #[error("{0}")]
     IgnoreFields(String),
-    /// Whoever the work is applied for may not do it.
+    /// The executor of the work lacks the permission.
     #[error("{0}, will try again in 1m0s")]
     Denied(String),
     /// The server said no, or nothing.
@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     Api(#[source] kube::Error),
 }
 
-/// When it is tried again what somebody else has to make possible.
+/// The delay before an attempt that depends on another writer.
 pub(crate) const PATIENT_PAUSE: Duration = Duration::from_mins(1);
 
 /// What the server said, without what `kube` wraps around it.
@@ -39,7 +39,7 @@ pub(crate) fn code(error: &kube::Error) -> u16 {
     if let kube::Error::Api(status) = error { status.code } else { 0 }
 }
 
-/// Others hold members that we were told not to take from them.
+/// Other field managers own fields, and the work does not force them.
 fn is_contested(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.message.starts_with("Apply failed with"))
 }
@@ -51,7 +51,7 @@ pub(crate) enum Remedy {
     Soon,
     /// Trying again, now and then.
     Later,
-    /// Somebody else has to do something; a look every minute will do.
+    /// Another writer has to act first; an attempt every minute is enough.
     Patience,
     /// Nothing but another manifest.
     Another,

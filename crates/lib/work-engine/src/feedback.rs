@@ -45,7 +45,7 @@ fn text<'a>(object: &'a Value, member: &str) -> &'a str {
     object[member].as_str().unwrap_or_default()
 }
 
-/// What everybody wants to know of the kinds that are known so well.
+/// The well-known status fields of built-in kinds.
 fn well_known(object: &Value) -> Option<Vec<JsonPath>> {
     let table: &[(&str, &str)] = match (text(object, "apiVersion"), text(object, "kind")) {
         ("apps/v1", "Deployment") => &[

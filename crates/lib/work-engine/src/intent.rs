@@ -1,9 +1,9 @@
 //! What a work is about to bring, noted on its record before anything of it is brought.
 //!
 //! The record's status says what is applied, and can only say so afterwards. A process that is killed in between leaves
-//! objects that no status names, and the next one may never hear of the work again but to delete it. So the names come
+//! objects that no status names, and the next one may receive nothing of the work but its deletion. So the names come
 //! first, as an annotation, with the same request that makes the record. Being named here gives no right to an object:
-//! only what has the record for an owner is taken away with it.
+//! only what has the record for an owner is deleted with it.
 
 use aro_crds::work::v1::{AppliedManifestResourceMeta, AppliedManifestWork, UpdateStrategyType};
 use kube::ResourceExt as _;

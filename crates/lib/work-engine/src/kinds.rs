@@ -33,7 +33,7 @@ impl By<'_> {
     }
 }
 
-/// What the server serves, as far as somebody asked.
+/// The discovered kinds of the server, as far as works needed them.
 pub(crate) struct Kinds {
     client: Client,
     /// By `group/version`, or `version` for the core group.

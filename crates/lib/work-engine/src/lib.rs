@@ -1,7 +1,7 @@
-//! Brings the objects of works onto a cluster, keeps them so, and tells how they are.
+//! Applies the objects of works to a cluster, repairs drift, and reports their state.
 //!
 //! What it is: the one engine behind every work agent. It is given works ([`Work`]: manifests and how to treat them) and a
-//! `kube::Client`, and tells its owner through [`Reports`] what became of them. It does not know where works come from, nor
+//! `kube::Client`, and reports the result to its owner through [`Reports`]. It does not know where works come from, nor
 //! where reports go.
 //!
 //! What it is not: a store. It keeps nothing on disk; what it needs after a restart lies in the cluster, in one
@@ -11,7 +11,7 @@
 //! 1. the record is made before anything else, so that nothing we make is ever without an owner;
 //! 2. kinds become resources (`kinds`), the manifest's settings are chosen (`choice`), and what is not yet as it
 //!    should be is written (`decide`, `write`), Namespaces and definitions in their place of the list, the rest side by side;
-//! 3. the record is told what was applied, and what the work no longer names is taken away (`removal`);
+//! 3. the record lists what was applied, and what the work no longer names is removed (`removal`);
 //! 4. what is there becomes the status (`status`, `feedback`, `rules`);
 //! 5. the status is reported if it is another than the last one.
 //!

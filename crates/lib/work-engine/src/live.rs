@@ -11,10 +11,10 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// What nobody here looks at.
+/// Dropped on arrival.
 const OWNERS: &str = "managedFields";
 
-/// An object of any kind, without its managed fields: nobody here decides by them, and they are half of it.
+/// An object of any kind, without its managed fields: no decision depends on them, and they are half of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Live {

@@ -1,4 +1,4 @@
-//! One manifest: made ready to be written, and told apart from the others.
+//! One manifest: prepared for writing, and identified among the others.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ impl ApplyMetrics {
         metrics.register(|registry| {
             registry.register("aro_apply_works", "Works that are known", counts.works.clone());
             registry.register("aro_apply_writes", "Objects written", counts.applies.clone());
-            let help = "Objects written because somebody else had changed or deleted them";
+            let help = "Objects written because another client had changed or deleted them";
             registry.register("aro_apply_repairs", help, counts.repairs.clone());
             registry.register("aro_apply_removals", "Objects deleted", counts.removals.clone());
             registry.register("aro_apply_reports", "Statuses reported", counts.reports.clone());

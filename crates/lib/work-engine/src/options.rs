@@ -16,15 +16,15 @@ pub struct EngineOptions {
     pub agent_id: String,
     /// The longest JSON that is reported of an object, in bytes.
     pub max_json_raw: usize,
-    /// Every work is looked at this often even if nothing is heard of its objects.
+    /// Every work gets a pass this often even without an event of its objects.
     pub drift_check: Duration,
     /// How often objects are read that cannot be watched.
     pub poll: Duration,
-    /// Records of works nobody asks for are removed with their objects after this long; never, if it is not set.
+    /// Records of works that are not requested are removed with their objects after this long; never, if it is not set.
     pub eviction_grace: Option<Duration>,
     /// Works in a pass at once.
     pub workers: usize,
-    /// Tells the time in conditions.
+    /// The time in conditions.
     pub clock: SharedClock,
     /// Counts what the engine does.
     pub metrics: ApplyMetrics,

@@ -1,7 +1,7 @@
 //! Who owns an object: references to records.
 //!
 //! All works of all agents apply under one field manager, and applying takes away what the manager had set before and does not
-//! set again. So whoever applies names the other records, too, that are known to own the object.
+//! set again. So every apply names the other records, too, that are known to own the object.
 
 use aro_crds::work::v1::AppliedManifestWork;
 use kube::ResourceExt as _;

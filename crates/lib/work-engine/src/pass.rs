@@ -1,4 +1,4 @@
-//! One pass of one work: from what it is to be and what is there to what is done and told.
+//! One pass of one work: compares its desired with its actual state, acts and reports.
 //!
 //! `apply` is the pass of a work that is wanted, `bring` what it does for one manifest, `leave` the pass of a work that
 //! goes, `plan` what the two have to decide about many objects. A pass is safe to repeat and to be cut off at any point: whatever it does, it finds out first whether that is needed.
@@ -31,7 +31,7 @@ const AT_ONCE: usize = 8;
 /// How long a work that came with a report from before a restart waits for the watches to open.
 const OPENING: Duration = Duration::from_secs(5);
 
-/// Failures that may pass soon are told after this long: a definition needs a moment before its objects can be made.
+/// Transient failures are reported after this long: a definition needs a moment before its objects can be created.
 const HOLD_BACK: Duration = Duration::from_millis(500);
 
 /// Everything the passes of an engine share.
@@ -67,12 +67,12 @@ impl Passes {
     }
 
     /// Reports a status if it is another than the last one, and still about the work as it is.
-    fn tell(&self, turn: &Turn, status: ManifestWorkStatus, observed: Timestamp) {
+    fn report(&self, turn: &Turn, status: ManifestWorkStatus, observed: Timestamp) {
         if *turn.status == status {
             return;
         }
         let status = Arc::new(status);
-        if !self.works.tell(turn, &status) {
+        if !self.works.record_report(turn, &status) {
             return;
         }
         let applied = turn.memory.applied.filter(|(revision, _)| *revision == turn.revision);

@@ -35,7 +35,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Watches records; `changed` hears the names of works whose records change.
+    /// Watches records; `changed` is called with the names of works whose records change.
     pub(crate) fn start(
         client: Client,
         hub_hash: &str,
@@ -173,7 +173,7 @@ impl Records {
         self.patch_status(record, &patch).await
     }
 
-    /// Notes since when nobody has asked for the work.
+    /// Records since when the work is not requested.
     pub(crate) async fn note_eviction(
         &self,
         record: &AppliedManifestWork,
@@ -233,7 +233,7 @@ impl Records {
             Ok(_) => self.forget(record),
             Err(error) if code(&error) == 404 => self.forget(record),
             Err(error) if code(&error) == 409 => {
-                // Somebody else wrote it; what they made of it counts for the next try.
+                // Another writer changed it; the next attempt starts from that state.
                 if let Some(newer) = self.api.get_opt(&now.name_any()).await? {
                     self.informer.cache().wrote(newer);
                 } else {

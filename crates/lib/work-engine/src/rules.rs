@@ -40,7 +40,7 @@ fn evaluate_one(rule: &ConditionRule, object: &Value) -> Claim {
     }
 }
 
-/// What is known of a kind without being told.
+/// The built-in rules of a kind.
 fn well_known(condition: &str, object: &Value) -> Option<(bool, &'static str)> {
     if condition != COMPLETE {
         return None;
@@ -94,7 +94,7 @@ fn by_expressions(kind: &str, rule: &ConditionRule, object: &Value) -> Claim {
     Claim::new(kind, Truth::of(all), EVALUATED, said.unwrap_or_else(|| rule.message.clone()))
 }
 
-/// What the conditions of all objects say of the work: `Progressing` if any says so, the others if all do that have
+/// What the conditions of all objects say of the work: `Progressing` if any reports it, the others if all do that have
 /// the condition.
 pub(crate) fn aggregate(manifests: &[&[Condition]], generation: i64) -> Vec<Claim> {
     let ruled = |condition: &&Condition| condition.reason.starts_with(RULE_PREFIX);

@@ -1,7 +1,7 @@
 //! The works an engine knows: one small state machine for each.
 //!
 //! A work is wanted in some generation, or it is being deleted; from there it can only go away. All changes happen under one
-//! lock, and a pass that began with an older state cannot report over a newer one ([`Works::tell`]).
+//! lock, and a pass that began with an older state cannot report over a newer one ([`Works::record_report`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::work::Work;
 
 #[derive(Debug)]
 struct Entry {
-    /// `None`: it was only heard of when it was deleted.
+    /// `None`: the first request for it was its deletion.
     work: Option<Arc<Work>>,
     /// Counts what was put: two works of one generation may differ.
     revision: i64,
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Of a work that is only heard of now that it goes.
+    /// Of a work whose first request is its deletion.
     fn leaving(now: Timestamp) -> Self {
         Self {
             work: None,
@@ -137,7 +137,7 @@ impl Works {
     }
 
     /// Notes what is reported of a work. No: it is another work by now, or on its way out.
-    pub(crate) fn tell(&self, turn: &Turn, status: &Arc<ManifestWorkStatus>) -> bool {
+    pub(crate) fn record_report(&self, turn: &Turn, status: &Arc<ManifestWorkStatus>) -> bool {
         let mut all = self.all.lock();
         let Some(entry) = all.get_mut(&turn.name) else { return false };
         if entry.revision != turn.revision || entry.deleting != turn.deleting {
@@ -238,10 +238,10 @@ mod tests {
         let turn = works.take("w").unwrap();
         works.delete("w", NOW);
         assert!(!works.put(work(2, "b"), NOW));
-        assert!(!works.tell(&turn, &Arc::default()), "a report of what was is not told");
+        assert!(!works.record_report(&turn, &Arc::default()), "a report about an older state is dropped");
         assert_eq!(works.known("w"), Some((1, true)));
         let turn = works.take("w").unwrap();
-        assert!(turn.deleting && works.tell(&turn, &Arc::default()));
+        assert!(turn.deleting && works.record_report(&turn, &Arc::default()));
         works.forget("w");
         assert!(works.put(work(1, "a"), NOW), "a new work of that name");
     }
@@ -252,7 +252,7 @@ mod tests {
         works.put(work(1, "a"), NOW);
         let turn = works.take("w").unwrap();
         works.put(work(2, "a"), NOW);
-        assert!(!works.tell(&turn, &Arc::default()));
+        assert!(!works.record_report(&turn, &Arc::default()));
         works.delete("unheard-of", NOW);
         assert_eq!(works.known("unheard-of"), Some((0, true)));
     }

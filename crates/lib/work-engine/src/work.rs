@@ -1,4 +1,4 @@
-//! What the engine is given, and what it tells.
+//! The works that the engine applies, and the reports it makes of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Times {
     pub observed: Timestamp,
 }
 
-/// Hears of works. Called on the engine's tasks: it must not block, and better only takes note.
+/// Receives reports about works. Called on the engine's tasks: it must not block.
 pub trait Reports: Send + Sync + 'static {
     /// How a work is, now that something of it is different.
     fn status(&self, name: &str, generation: i64, status: ManifestWorkStatus, times: Times);

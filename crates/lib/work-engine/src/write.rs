@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_lingers_while_somebody_holds_it() {
+    fn an_object_lingers_while_a_finalizer_holds_it() {
         let live = |metadata: Value| Live::new(json!({"metadata": metadata}));
         for (metadata, expected) in [
             (json!({"finalizers": ["f"]}), false),

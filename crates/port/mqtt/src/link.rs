@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
-use aro_net::{Dialer, Resolve};
+use aro_net::{Backoff, Dialer, Resolve};
 use aro_runtime::{Fault, Metrics, Phase, Scope, TaskKind};
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -168,7 +168,7 @@ impl Link {
 
 async fn keep_connected(shared: &Arc<Shared>, stop: &Scope) {
     let options = &shared.options;
-    let mut pause = options.first_pause;
+    let mut attempts = options.reconnect.attempts();
     let mut logged = String::new();
     while !stop.is_cancelled() {
         let started = Instant::now();
@@ -187,14 +187,12 @@ async fn keep_connected(shared: &Arc<Shared>, stop: &Scope) {
                 tracing::info!(broker = options.broker, "certificates changed; reconnecting");
                 continue;
             }
-            Lost::Refused(_) => options.refused_pause,
+            Lost::Refused(_) => Backoff::new(options.refused_pause, options.refused_pause).delay(1),
             Lost::Failed(_) => {
-                pause = if started.elapsed() > STABLE {
-                    options.first_pause
-                } else {
-                    (pause * 2).min(options.longest_pause)
-                };
-                pause
+                if started.elapsed() > STABLE {
+                    attempts.reset();
+                }
+                attempts.next_delay()
             }
         };
         // One line per cause: a broker that is unreachable for an hour is logged once.
@@ -205,13 +203,7 @@ async fn keep_connected(shared: &Arc<Shared>, stop: &Scope) {
         }
         tokio::select! {
             () = stop.cancelled() => break,
-            () = tokio::time::sleep(wait.mul_f64(jitter())) => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
-}
-
-/// Between 0.5 and 1.5, so that clients which lost the same broker do not reconnect at once.
-fn jitter() -> f64 {
-    let random = uuid::Uuid::new_v4().as_u128() as u16;
-    0.5 + f64::from(random) / f64::from(u16::MAX)
 }

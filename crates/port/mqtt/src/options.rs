@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aro_base::Secret;
+use aro_net::Backoff;
 use aro_pki::IdentityPaths;
 
 /// Where a link connects, and its limits.
@@ -37,10 +38,8 @@ pub struct LinkOptions {
     pub window_bytes: usize,
     /// Unacknowledged messages the broker may send.
     pub receive_window: u16,
-    /// The first pause before a reconnect; it doubles up to `longest_pause`, with jitter.
-    pub first_pause: Duration,
-    /// The longest pause before a reconnect.
-    pub longest_pause: Duration,
+    /// Delays before a reconnect.
+    pub reconnect: Backoff,
     /// The pause after the broker rejected a subscription: its rules have to change first.
     pub refused_pause: Duration,
     /// How often certificate files are checked; when they change, the link reconnects.
@@ -74,8 +73,7 @@ impl LinkOptions {
             window: 1000,
             window_bytes: 32 * 1024 * 1024,
             receive_window: 1000,
-            first_pause: Duration::from_millis(50),
-            longest_pause: Duration::from_secs(5),
+            reconnect: Backoff::new(Duration::from_millis(100), Duration::from_secs(7)).with_jitter(60),
             refused_pause: Duration::from_secs(15),
             reread: Duration::from_secs(10),
         }

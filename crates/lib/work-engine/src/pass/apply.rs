@@ -54,10 +54,10 @@ impl Passes {
         let mut record = self.record(&work, &wanted).await?;
         if record.metadata.deletion_timestamp.is_some() {
             self.save_from(turn, &record).await?;
-            // In the same pass: would the work be deleted in between, nobody would know what was its own.
+            // In the same pass: if the work were deleted in between, its own objects would be unknown.
             record = self.record(&work, &wanted).await?;
             if record.metadata.deletion_timestamp.is_some() {
-                return Err(Fault::new("the work's record is being deleted, and somebody else holds it"));
+                return Err(Fault::new("the work's record is being deleted, and another finalizer holds it"));
             }
         }
         let owner = Owner::of(&record);
@@ -243,7 +243,7 @@ impl Passes {
         left
     }
 
-    /// What was intended once, is no longer named and was taken away need not be looked for any more.
+    /// What was intended once, is no longer named and was deleted need not be searched any longer.
     async fn forget_intended(
         &self,
         record: &AppliedManifestWork,
@@ -292,7 +292,7 @@ impl Passes {
         }
     }
 
-    /// Somebody deletes the record of a work that is wanted: its objects are let go before they go with it. The next record
+    /// Another client deletes the record of a work that is wanted: its objects are released before they are deleted with it. The next record
     /// takes them back.
     async fn save_from(&self, turn: &mut Turn, record: &AppliedManifestWork) -> Result<(), Fault> {
         let owner = Owner::of(record);
@@ -337,7 +337,7 @@ impl Passes {
         if young && failures().map(Failure::remedy).any(|remedy| remedy == Remedy::Soon) {
             next.within(HOLD_BACK);
         } else {
-            self.tell(turn, of_work(frame, seen), now);
+            self.report(turn, of_work(frame, seen), now);
         }
         match (next.failed, next.again) {
             (Some(failed), _) => Err(Fault::new(failed)),

@@ -65,7 +65,7 @@ impl Passes {
                 }
                 let before = object.written.is_some_and(|written| written.generation == load.revision);
                 if load.executor.is_some() && !before {
-                    // Nothing of it is told to somebody of whom it is not known that they may see it.
+                    // Nothing of it is reported for an executor whose permission to read it is not known.
                     known = Known::Unknown;
                 } else if matches!(known, Known::Unknown)
                     // Whether it is there is worth knowing all the same.

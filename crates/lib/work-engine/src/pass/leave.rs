@@ -36,7 +36,7 @@ impl Passes {
             now,
             max_json_raw: self.options.max_json_raw,
         };
-        self.tell(turn, of_leaving(frame, &leaving_message(&held, &failures)), now);
+        self.report(turn, of_leaving(frame, &leaving_message(&held, &failures)), now);
         match failures.into_iter().next() {
             Some(failure) => Err(Fault::new(failure)),
             None => Ok(Outcome::Waiting { on: "the end of its objects", recheck: Some(self.options.poll) }),
@@ -69,7 +69,7 @@ impl Passes {
         (held, failures)
     }
 
-    /// Nothing is left: the work is forgotten, and that is told.
+    /// Nothing is left: the work is forgotten and reported as gone.
     fn finish(&self, turn: &mut Turn) {
         // A new work of this name begins with nothing.
         let memory = std::mem::take(&mut turn.memory);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_named_is_left_over_whoever_remembers_it() {
+    fn an_object_that_is_no_longer_named_is_left_over_whichever_record_names_it() {
         let (record, memory) = (record(&[("a", "1"), ("b", "2")]), memory(&["b", "c", "d"]));
         let wanted = all(&["ConfigMap/a", "ConfigMap/d", "Secret/c"]);
         let mut found = leftovers(&memory, &record, &wanted);

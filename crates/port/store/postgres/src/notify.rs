@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aro_base::chain;
+use aro_net::Backoff;
 use aro_store::Container;
 use aro_store::adapter::Signals;
 use futures::future::{Fuse, FutureExt as _};
@@ -25,7 +26,7 @@ const CHANNEL: &str = "aro_store_changes";
 const GATHER: Duration = Duration::from_millis(10);
 
 /// Between attempts to connect.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+const RECONNECT: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
 
 /// The containers written to since the last notification.
 #[derive(Default)]
@@ -58,7 +59,7 @@ pub(crate) struct Notifier {
 impl Notifier {
     /// Runs until cancelled; connects again whenever the connection is lost.
     pub(crate) async fn run(self, cancel: CancellationToken) {
-        let mut pause = BACKOFF.0;
+        let mut attempts = RECONNECT.attempts();
         while !cancel.is_cancelled() {
             let began = tokio::time::Instant::now();
             tokio::select! {
@@ -70,10 +71,12 @@ impl Notifier {
                     }
                 }
             }
-            pause = if began.elapsed() > BACKOFF.1 { BACKOFF.0 } else { (pause * 2).min(BACKOFF.1) };
+            if began.elapsed() > RECONNECT.max() {
+                attempts.reset();
+            }
             tokio::select! {
                 () = cancel.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = attempts.wait() => {}
             }
         }
     }

@@ -1,11 +1,9 @@
 //! Accepting connections.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aro_runtime::{Fault, Listener, LogLimiter, Phase, Scope, TaskKind};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::connection::{self, Tls};
@@ -23,7 +21,7 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, limit: usize, 
             let stream = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                stream = accept(&socket) => stream,
+                (stream, _) = aro_net::accept(&socket) => stream,
             };
             // Without a free slot a client is disconnected at once, and retries.
             let Ok(permit) = permits.clone().try_acquire_owned() else {
@@ -44,24 +42,4 @@ pub fn start(listener: Listener, tls: Option<Tls>, hub: Arc<Hub>, limit: usize, 
         }
         Ok::<_, Fault>(())
     });
-}
-
-/// Accepts one connection. A shortage of file descriptors is waited out, since ending would turn it into an outage.
-async fn accept(socket: &TcpListener) -> TcpStream {
-    let mut pause = Duration::from_millis(5);
-    loop {
-        match socket.accept().await {
-            Ok((stream, _)) => return stream,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
-                ) => {}
-            Err(error) => {
-                tracing::warn!(%error, "accept failed; retrying");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
-        }
-    }
 }

@@ -9,7 +9,7 @@ use aro_base::{SharedClock, chain};
 use aro_bundle::Topics;
 use aro_control::ReconcileMetrics;
 use aro_mqtt::{Link, LinkPorts};
-use aro_net::Resolve;
+use aro_net::{Backoff, Resolve};
 use aro_runtime::{
     BuildError, Checked, Component, Fault, LogLimiter, Metrics, Phase, Role, RunError, Scope, TaskKind,
 };
@@ -32,6 +32,9 @@ use crate::writer;
 
 /// The least time between resyncs caused by a server's list: the server may be unable to send one of the works.
 const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Delays between attempts to load the records.
+const STORE_RETRY: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
 /// Maestro's agent.
 pub struct MaestroAgent {
@@ -125,7 +128,7 @@ impl Role for MaestroAgent {
 impl MaestroAgent {
     /// The records of an earlier process; waits for the store. `None` if the scope closes first.
     async fn open_records(&self, scope: &Scope) -> Option<(RecordStore, Vec<Record>)> {
-        let mut pause = Duration::from_millis(100);
+        let mut attempts = STORE_RETRY.attempts();
         loop {
             match RecordStore::open(self.store.clone(), &self.config.consumer).await {
                 Ok(opened) => return Some(opened),
@@ -136,7 +139,7 @@ impl MaestroAgent {
             }
             tokio::select! {
                 () = scope.cancelled() => return None,
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(10)),
+                () = attempts.wait() => {}
             }
         }
     }

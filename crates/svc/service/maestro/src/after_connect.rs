@@ -1,9 +1,10 @@
-//! After every connect: enqueues the backlog, and requests the statuses of all agents.
+//! After every connect: enqueues the backlog, and requests the statuses of all agents until that has succeeded.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::chain;
+use aro_control::{Outcome, Queue, Reconcile, ReconcileMetrics, Runner, RunnerOptions};
+use aro_net::Backoff;
 use aro_runtime::{Fault, Scope, TaskKind};
 use aro_store::Slice;
 use tokio::sync::Notify;
@@ -15,9 +16,8 @@ use crate::spec_queue::SpecQueue;
 
 /// Consumers whose statuses are requested.
 const MAX_CONSUMERS: usize = 100_000;
-/// The pauses between attempts.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Delays between requests that fail.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// The work that follows a connect.
 pub struct AfterConnect {
@@ -31,42 +31,39 @@ pub struct AfterConnect {
 
 impl AfterConnect {
     /// Runs until the scope closes.
-    pub fn start(self, scope: &Scope) {
+    pub fn start(self, metrics: &ReconcileMetrics, scope: &Scope) {
+        let (own, connects) = (Arc::new(self), Queue::new());
+        Runner::new(own.clone(), &connects)
+            .with_options(RunnerOptions { backoff: BACKOFF, ..RunnerOptions::default() })
+            .with_metrics(metrics)
+            .start(scope);
         scope.spawn(TaskKind::Helper, "after-connect", async move {
             loop {
-                self.connected.notified().await;
-                self.enqueue_backlog();
-                let mut pause = FIRST_PAUSE;
-                while let Err(error) = self.request_statuses().await {
-                    tracing::warn!(error = %chain(&error), "statuses not requested from all agents; retrying");
-                    tokio::select! {
-                        // A new connect starts over.
-                        () = self.connected.notified() => {
-                            self.enqueue_backlog();
-                            pause = FIRST_PAUSE;
-                        }
-                        () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                    }
+                own.connected.notified().await;
+                for id in own.backlog.ids() {
+                    own.queue.enqueue(id);
                 }
+                connects.add(());
             }
             #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
             Ok::<(), Fault>(())
         });
     }
+}
 
-    fn enqueue_backlog(&self) {
-        for id in self.backlog.ids() {
-            self.queue.enqueue(id);
-        }
-    }
+/// There is one connection, hence one key.
+impl Reconcile for AfterConnect {
+    type Key = ();
+    type Error = Fault;
+    const NAME: &'static str = "maestro-after-connect";
 
-    async fn request_statuses(&self) -> Result<(), Fault> {
+    async fn reconcile(&self, (): &()) -> Result<Outcome, Fault> {
         let consumers =
             self.rows.list_consumers(None, Slice { size: MAX_CONSUMERS, ..Slice::default() }).await;
         let consumers = consumers.map_err(|error| Fault::caused("list consumers", error))?;
         for row in consumers {
             self.statuses.request(&row.value.name).await?;
         }
-        Ok(())
+        Ok(Outcome::Settled)
     }
 }

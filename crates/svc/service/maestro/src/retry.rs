@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{SharedClock, chain};
-use aro_runtime::{Fault, Scope, TaskKind};
+use aro_base::SharedClock;
+use aro_control::{Outcome, Queue, Reconcile, ReconcileMetrics, Runner};
+use aro_runtime::{Fault, Scope};
 
 use crate::backlog::Backlog;
 use crate::ledger;
@@ -30,35 +31,10 @@ pub struct Retrier {
 
 impl Retrier {
     /// Retries until the scope closes.
-    pub fn start(self, scope: &Scope) {
-        scope.spawn(TaskKind::Helper, "retries", async move {
-            loop {
-                tokio::time::sleep(INTERVAL).await;
-                ledger::set_gauges(&self.backlog, &self.metrics, self.clock.now(), self.alarm);
-                if self.publisher.is_connected() {
-                    self.retry_due().await;
-                }
-            }
-            #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
-            Ok::<(), Fault>(())
-        });
-    }
-
-    /// Claims the attempts that are due, and enqueues the claimed bundles.
-    async fn retry_due(&self) {
-        for id in self.backlog.take_due(self.clock.now()) {
-            match self.claim(&id).await {
-                Ok(Some(row)) => {
-                    self.metrics.republished.inc();
-                    self.queue.enqueue_stored(row);
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(bundle = %id, error = %chain(&error), "publish attempt not claimed");
-                    return;
-                }
-            }
-        }
+    pub fn start(self, metrics: &ReconcileMetrics, scope: &Scope) {
+        let rounds = Queue::new();
+        rounds.add(());
+        Runner::new(Arc::new(self), &rounds).with_metrics(metrics).start(scope);
     }
 
     /// `None` if another replica has claimed the attempt, or the bundle is confirmed.
@@ -73,5 +49,29 @@ impl Retrier {
             return Ok(None);
         }
         Ok(self.rows.claim_attempt(&row).await?.map(|row| row.value))
+    }
+}
+
+/// One round over the backlog; there is one backlog, hence one key.
+impl Reconcile for Retrier {
+    type Key = ();
+    type Error = Fault;
+    const NAME: &'static str = "maestro-retry";
+
+    async fn reconcile(&self, (): &()) -> Result<Outcome, Fault> {
+        ledger::set_gauges(&self.backlog, &self.metrics, self.clock.now(), self.alarm);
+        if !self.publisher.is_connected() {
+            return Ok(Outcome::Waiting { on: "the broker", recheck: Some(INTERVAL) });
+        }
+        for id in self.backlog.take_due(self.clock.now()) {
+            let claimed = self.claim(&id).await;
+            let claimed =
+                claimed.map_err(|error| Fault::caused(format!("claim an attempt of {id}"), error))?;
+            if let Some(row) = claimed {
+                self.metrics.republished.inc();
+                self.queue.enqueue_stored(row);
+            }
+        }
+        Ok(Outcome::RequeueAfter(INTERVAL))
     }
 }

@@ -126,9 +126,10 @@ impl Role for MaestroServer {
             times: times.clone(),
             clock: clock.clone(),
         };
+        let reconciles = ReconcileMetrics::new(&ports.metrics);
         Runner::new(Arc::new(specs), &queue.ids())
             .with_options(RunnerOptions { concurrency: PUBLISHES, ..RunnerOptions::default() })
-            .with_metrics(&ReconcileMetrics::new(&ports.metrics))
+            .with_metrics(&reconciles)
             .start(&workers);
         let statuses = Arc::new(StatusRequester {
             rows: rows.clone(),
@@ -152,7 +153,7 @@ impl Role for MaestroServer {
             statuses,
             connected,
         };
-        after_connect.start(&workers);
+        after_connect.start(&reconciles, &workers);
         let retrier = Retrier {
             rows: rows.clone(),
             backlog,
@@ -162,7 +163,7 @@ impl Role for MaestroServer {
             metrics: metrics.clone(),
             alarm: config.undelivered_alarm.get(),
         };
-        retrier.start(&workers);
+        retrier.start(&reconciles, &workers);
 
         let ledger = DeliveryLedger { times, queue: queue.clone(), clock: clock.clone() };
         let api = rest::router(rows.clone(), Arc::new(ledger), &ports.metrics);
