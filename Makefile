@@ -52,6 +52,7 @@ lint: toolchain ## Formatting, lints, layers, words, generated files, documentat
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(CARGO) xtask check-layers
+	$(CARGO) xtask check-words
 	$(CARGO) xtask gen --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 

@@ -7,7 +7,7 @@
 //! What it is not: it sets no defaults, checks no values and converts between no versions. An entry written in another
 //! version is read with that version's type, on the object as it is.
 //!
-//! Invariants: fields nobody may own (names, versions, what the server fills in, `Context::reset`) are in no entry
+//! Invariants: fields that no manager may own (names, versions, what the server fills in, `Context::reset`) are in no entry
 //! written here; an entry's time changes only with what it owns, or when its apply changed the object.
 
 mod compare;
@@ -50,7 +50,7 @@ pub struct Context<'a> {
     pub force: bool,
     /// The type in `api_version`. Its `metadata` should refer to `ObjectMeta` for custom types too.
     pub typed: Typed<'a>,
-    /// What nobody may own through this (sub)resource: `status` on the object itself, all else on `/status`.
+    /// What no manager may own through this (sub)resource: `status` on the object itself, all else on `/status`.
     pub reset: &'a Set,
     /// The type in another version, for entries written by it. `None`: no such version any more.
     pub typed_for: &'a dyn Fn(&str) -> Option<Typed<'a>>,

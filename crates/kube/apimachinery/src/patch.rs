@@ -1,6 +1,6 @@
 //! The three kinds of patches that do not track ownership: JSON patch, merge patch and strategic merge patch.
 //!
-//! Whether the result is of its type is not checked here: `decode::coerce` does that, and the server says so in a status
+//! Whether the result is of its type is not checked here: `decode::coerce` does that, and the server reports it in a status
 //! that names the patch.
 
 mod json;
@@ -25,7 +25,7 @@ mod tests;
 #[error("{message}")]
 pub struct PatchError {
     pub class: PatchErrorClass,
-    /// What the client is told.
+    /// The message for the client.
     pub message: String,
 }
 

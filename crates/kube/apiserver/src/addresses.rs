@@ -1,7 +1,7 @@
 //! Cluster addresses and node ports of services.
 //!
-//! What is in use is what the services say: [`Book`] is an index of them that is brought up to date whenever somebody asks.
-//! What was just given out is remembered for a while, so that two services made in the same instant do not get the same.
+//! The addresses in use are those in the Services: [`AddressIndex`] is an index of them that catches up before each use.
+//! An address that was just allocated is reserved for a while, so that two Services created at once do not get the same.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -13,9 +13,9 @@ use aro_kube_apimachinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::follow::{Follow, News};
+use crate::cache_cursor::{CacheCursor, IndexChange};
 use crate::rest::Call;
-use crate::storage::Shelf;
+use crate::storage::WatchCache;
 
 /// `10.0.0.0/16`, of which the first address is the API server's own.
 const NETWORK: u32 = u32::from_be_bytes([10, 0, 0, 0]);
@@ -24,8 +24,8 @@ const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 /// What the services of a cluster have.
 #[derive(Debug, Default)]
-pub struct Book {
-    follow: Follow,
+pub struct AddressIndex {
+    follow: CacheCursor,
     /// By the service's key.
     services: HashMap<Arc<str>, Entry>,
     addresses: HashMap<String, Owner>,
@@ -49,17 +49,17 @@ enum Owner {
 /// How long something that was given out waits for its service.
 const PROMISE: Duration = Duration::from_secs(30);
 
-impl Book {
+impl AddressIndex {
     /// Reads what has changed since the last time.
-    fn update(&mut self, shelf: &Shelf) {
+    fn update(&mut self, watch_cache: &WatchCache) {
         let Self { follow, services, addresses, ports } = self;
-        follow.catch_up(shelf, |news| match news {
-            News::Reset => {
+        follow.catch_up(watch_cache, |news| match news {
+            IndexChange::Reset => {
                 services.clear();
                 addresses.clear();
                 ports.clear();
             }
-            News::Put(stored) => {
+            IndexChange::Put(stored) => {
                 let value = stored.value();
                 let entry = Entry {
                     address: meta::get(&value, &["spec", "clusterIP"])
@@ -76,7 +76,7 @@ impl Book {
                 ports.extend(entry.ports.iter().map(|port| (*port, owner())));
                 services.insert(stored.key.clone(), entry);
             }
-            News::Gone(key) => release(services.remove(key), key, addresses, ports),
+            IndexChange::Gone(key) => release(services.remove(key), key, addresses, ports),
         });
     }
 
@@ -107,7 +107,7 @@ impl Book {
     }
 }
 
-/// Gives back what a service had, unless somebody else has it now.
+/// Releases the addresses of a service, unless another one has them now.
 fn release(
     entry: Option<Entry>,
     key: &str,
@@ -153,7 +153,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
     if let Some(old) = old
         && text(old, &["spec", "type"]) != "ExternalName"
     {
-        // Nobody has to repeat what the server chose.
+        // An update need not repeat what the server allocated.
         for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             if meta::get(object, &["spec", name]).is_none_or(|value| value.as_str() == Some(""))
                 && let Some(value) = meta::get(old, &["spec", name])
@@ -164,7 +164,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
     }
     let mine = call.key();
     let mut book = call.cluster.service_book.lock();
-    book.update(&call.shelf);
+    book.update(&call.watch_cache);
     let mut address = text(object, &["spec", "clusterIP"]);
     if address.is_empty() {
         address = book.address(&mine).ok_or_else(|| Status::internal("no cluster address is left"))?;
@@ -183,7 +183,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
                         + ": the provided network does not match the current range",
                 ));
             }
-            if !Book::is_free(&book.addresses, &address, &mine) {
+            if !AddressIndex::is_free(&book.addresses, &address, &mine) {
                 return Err(refuse(
                     "failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated",
                 ));
@@ -193,7 +193,7 @@ pub fn service(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(
     if meta::get(object, &["spec", "clusterIPs"]).is_none() {
         meta::set(object, &["spec", "clusterIPs"], json!([address]));
     }
-    // Without an address and a selector, somebody else says what is behind it, and of which families.
+    // Without an address and a selector, another controller sets its endpoints and families.
     let selector = meta::get(object, &["spec", "selector"])
         .and_then(Value::as_object)
         .is_some_and(|all| !all.is_empty());
@@ -217,7 +217,7 @@ fn in_network(address: Ipv4Addr) -> bool {
     u32::from(address) & !(SIZE - 1) == NETWORK
 }
 
-fn node_ports(object: &mut Value, old: Option<&Value>, book: &mut Book, mine: &str) {
+fn node_ports(object: &mut Value, old: Option<&Value>, book: &mut AddressIndex, mine: &str) {
     let before = old.map(ports_of).unwrap_or_default();
     let mut ports = ports_of(object);
     for port in &mut ports {

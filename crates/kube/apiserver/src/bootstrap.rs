@@ -18,8 +18,8 @@ pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
     let mut writes = Vec::new();
     let own = prepare(authentication(cluster));
     for template in TEMPLATES.iter().chain(&own) {
-        let shelf = cluster.space.shelf(&template.shelf);
-        if cluster.space.latest(&shelf, &template.key).is_some() {
+        let watch_cache = cluster.store.watch_cache(&template.watch_cache);
+        if cluster.store.latest(&watch_cache, &template.key).is_some() {
             continue;
         }
         let mut object = template.object.clone();
@@ -30,10 +30,11 @@ pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
         {
             since["lastTransitionTime"] = json!(now);
         }
-        let space = cluster.space.clone();
+        let store = cluster.store.clone();
         let draft = Draft::of(&object);
         let key = template.key.clone();
-        writes.push(async move { space.commit(&shelf, &key, Expect::Absent, Change::Put(draft)).await });
+        writes
+            .push(async move { store.commit(&watch_cache, &key, Expect::Absent, Change::Put(draft)).await });
     }
     for written in join_all(writes).await {
         match written {
@@ -46,7 +47,7 @@ pub async fn ensure(cluster: &Arc<Cluster>) -> Result<(), Status> {
 
 /// An object as every cluster gets it, but for its identity and its time.
 struct Template {
-    shelf: Box<str>,
+    watch_cache: Box<str>,
     key: String,
     object: Value,
 }
@@ -69,7 +70,7 @@ fn prepare(mut object: Value) -> Option<Template> {
         "" => meta::name(&object).to_owned(),
         namespace => format!("{namespace}/{}", meta::name(&object)),
     };
-    Some(Template { shelf: served.shelf.clone(), key, object })
+    Some(Template { watch_cache: served.watch_cache.clone(), key, object })
 }
 
 /// How others find out whom this cluster's certificates name.

@@ -1,48 +1,48 @@
-//! What happened on a shelf since one looked last: for indexes that are brought up to date when somebody asks.
+//! A cursor into a watch cache, for indexes that catch up before each use.
 //!
-//! An index that nobody asks costs nothing, and needs no task.
+//! An index that is not used costs nothing and needs no task.
 
 use std::sync::Arc;
 
-use crate::storage::{EventKind, Shelf, Stored};
+use crate::storage::{EventKind, Stored, WatchCache};
 
-/// How far one has looked.
+/// The position of an index in the events of a watch cache.
 #[derive(Debug, Default)]
-pub struct Follow {
+pub struct CacheCursor {
     seen: Option<u64>,
 }
 
-/// What an index is told.
+/// A change that an index applies.
 #[derive(Debug)]
-pub enum News<'a> {
-    /// Forget everything: what is there follows.
+pub enum IndexChange<'a> {
+    /// Clear the index: every object follows.
     Reset,
-    /// It is like this now. May be told more than once.
+    /// The current object. May be repeated.
     Put(&'a Arc<Stored>),
-    /// The object of this key is no more.
+    /// The object of this key was deleted.
     Gone(&'a str),
 }
 
-impl Follow {
-    pub fn catch_up(&mut self, shelf: &Shelf, mut tell: impl FnMut(News<'_>)) {
-        let version = shelf.version();
+impl CacheCursor {
+    pub fn catch_up(&mut self, watch_cache: &WatchCache, mut tell: impl FnMut(IndexChange<'_>)) {
+        let version = watch_cache.version();
         if self.seen == Some(version) {
             return;
         }
-        if let Some(Ok(events)) = self.seen.map(|seen| shelf.since(seen, usize::MAX)) {
+        if let Some(Ok(events)) = self.seen.map(|seen| watch_cache.since(seen, usize::MAX)) {
             for event in events {
                 match event.kind {
-                    EventKind::Deleted => tell(News::Gone(&event.object.key)),
-                    EventKind::Added | EventKind::Modified => tell(News::Put(&event.object)),
+                    EventKind::Deleted => tell(IndexChange::Gone(&event.object.key)),
+                    EventKind::Added | EventKind::Modified => tell(IndexChange::Put(&event.object)),
                 }
                 self.seen = Some(event.object.version);
             }
             return;
         }
-        // The first time, or so long ago that it is forgotten. What happens meanwhile is told the next time.
-        tell(News::Reset);
-        for object in shelf.all() {
-            tell(News::Put(&object));
+        // The first time, or behind the history. Concurrent changes follow with the next call.
+        tell(IndexChange::Reset);
+        for object in watch_cache.all() {
+            tell(IndexChange::Put(&object));
         }
         self.seen = Some(version);
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::addresses::Book;
+use crate::addresses::AddressIndex;
 use crate::documents::Rendered;
 use crate::events::Expiry;
 use crate::identity::authorize::Roles;
@@ -20,12 +20,12 @@ use crate::identity::nodes::BoundPods;
 use crate::identity::tokens::Signer;
 use crate::internal_controllers::owners::Owners;
 use crate::internal_controllers::{DeletionWaiters, WorkQueue};
-use crate::storage::{Shelf, Space};
+use crate::storage::{ClusterStore, WatchCache};
 use crate::types::Types;
 
 /// A running logical cluster.
 pub struct Cluster {
-    pub space: Arc<Space>,
+    pub store: Arc<ClusterStore>,
     pub keys: Keys,
     pub clock: SharedClock,
     /// Work of the internal controllers.
@@ -46,7 +46,7 @@ pub struct Cluster {
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
     /// Addresses and ports its services have.
-    pub(crate) service_book: Mutex<Book>,
+    pub(crate) service_book: Mutex<AddressIndex>,
     /// Whether its workload controllers run.
     pub(crate) controllers_active: AtomicBool,
     /// Whether an object that concerns them was written since the last check for idleness.
@@ -64,10 +64,10 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    pub fn new(space: Arc<Space>, keys: Keys, clock: SharedClock, work: WorkQueue) -> Self {
+    pub fn new(store: Arc<ClusterStore>, keys: Keys, clock: SharedClock, work: WorkQueue) -> Self {
         let closing = CancellationToken::new();
         let cluster = Self {
-            space,
+            store,
             keys,
             clock,
             work,
@@ -93,23 +93,23 @@ impl Cluster {
     }
 
     pub fn name(&self) -> &str {
-        &self.space.name
+        &self.store.name
     }
 
     pub fn types(&self) -> Arc<Types> {
         self.types.read().clone()
     }
 
-    /// Reads the definitions anew. `next`: one of them as it is about to be; it is served before anybody is told so.
+    /// Reads the definitions anew. `next`: one of them as it is about to be; it is served before its condition is published.
     pub fn reload_types(&self, next: Option<&Value>) {
-        let shelf = self.space.shelf(DEFINITIONS);
-        if shelf.is_empty() && self.types.read().custom().next().is_none() {
+        let watch_cache = self.store.watch_cache(DEFINITIONS);
+        if watch_cache.is_empty() && self.types.read().custom().next().is_none() {
             return;
         }
-        // Compiling takes a while: readers keep the old ones meanwhile. Whoever comes later reads later, too.
+        // Compiling takes a while: readers keep the old ones meanwhile. A later caller reads later, too.
         let _one_at_a_time = self.reloading.lock();
         let name = next.map(aro_kube_apimachinery::meta::name);
-        let others = shelf.all().into_iter().filter(|crd| name != Some(&*crd.key));
+        let others = watch_cache.all().into_iter().filter(|crd| name != Some(&*crd.key));
         let definitions: Vec<Value> = others.map(|crd| crd.value()).chain(next.cloned()).collect();
         let before = self.types();
         let types = Arc::new(Types::of_definitions(&definitions, &before));
@@ -126,12 +126,12 @@ impl Cluster {
         self.clock.now()
     }
 
-    pub fn shelf(&self, resource: &GroupResource) -> Arc<Shelf> {
-        self.space.shelf(&resource.to_string())
+    pub fn watch_cache(&self, resource: &GroupResource) -> Arc<WatchCache> {
+        self.store.watch_cache(&resource.to_string())
     }
 }
 
-/// The shelf of CustomResourceDefinitions.
+/// The watch cache of CustomResourceDefinitions.
 pub const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 /// Time as objects carry it: seconds, UTC.

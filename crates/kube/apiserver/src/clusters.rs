@@ -15,7 +15,7 @@ use crate::config::is_name;
 use crate::controller_activation::{self, ActivationOptions, ActivationRequests};
 use crate::identity::keys::{Keys, KeysError};
 use crate::internal_controllers::{self, WorkQueue};
-use crate::storage::{Engine, EngineError, Space};
+use crate::storage::{ClusterStore, Engine, EngineError};
 use crate::{bootstrap, tls};
 
 /// All clusters of a process.
@@ -75,7 +75,7 @@ impl Clusters {
         clock: SharedClock,
     ) -> Result<Self, ClustersError> {
         let engine = Engine::open(dir, flush, history).map_err(ClustersError::Storage)?;
-        let spaces = engine.spaces();
+        let stores = engine.stores();
         let inner = Inner {
             engine,
             clock,
@@ -87,21 +87,21 @@ impl Clusters {
             domain: domain.to_owned(),
         };
         let clusters = Self { inner: Arc::new(inner) };
-        for space in spaces {
-            let keys = Keys::from_bytes(&space.data())
-                .map_err(|source| ClustersError::Keys { cluster: space.name.to_string(), source })?;
-            clusters.start(space, keys);
+        for store in stores {
+            let keys = Keys::from_bytes(&store.data())
+                .map_err(|source| ClustersError::Keys { cluster: store.name.to_string(), source })?;
+            clusters.start(store, keys);
         }
         Ok(clusters)
     }
 
-    fn start(&self, space: Arc<Space>, keys: Keys) -> Arc<Cluster> {
-        let cluster = Arc::new(Cluster::new(space, keys, self.inner.clock.clone(), self.inner.work.clone()));
+    fn start(&self, store: Arc<ClusterStore>, keys: Keys) -> Arc<Cluster> {
+        let cluster = Arc::new(Cluster::new(store, keys, self.inner.clock.clone(), self.inner.work.clone()));
         let (observer, activation) = (Arc::downgrade(&cluster), self.inner.activation.clone());
-        cluster.space.observe(move |shelf, event| {
+        cluster.store.observe(move |watch_cache, event| {
             if let Some(cluster) = observer.upgrade() {
-                internal_controllers::observe(&cluster, shelf, event);
-                activation.observe(&cluster, shelf, event);
+                internal_controllers::observe(&cluster, watch_cache, event);
+                activation.observe(&cluster, watch_cache, event);
             }
         });
         internal_controllers::enqueue_existing(&cluster);
@@ -139,14 +139,14 @@ impl Clusters {
     pub async fn ensure(&self, name: &str) -> Result<Arc<Cluster>, ClustersError> {
         if self.get(name).is_none() {
             let _one_at_a_time = self.making(name).lock().await;
-            // Somebody else may have made it meanwhile.
-            match self.inner.engine.space(name) {
+            // A concurrent caller may have created it meanwhile.
+            match self.inner.engine.store(name) {
                 None => return self.make(name).await,
                 // It was stopped.
-                Some(space) if self.get(name).is_none() => {
+                Some(store) if self.get(name).is_none() => {
                     let failed = |source| ClustersError::Keys { cluster: name.to_owned(), source };
-                    let keys = Keys::from_bytes(&space.data()).map_err(failed)?;
-                    self.start(space, keys);
+                    let keys = Keys::from_bytes(&store.data()).map_err(failed)?;
+                    self.start(store, keys);
                 }
                 Some(_) => {}
             }
@@ -174,8 +174,8 @@ impl Clusters {
         let failed = |source| ClustersError::Keys { cluster: name.to_owned(), source };
         let keys = Keys::generate(name, self.inner.clock.now()).map_err(failed)?;
         let data = keys.to_bytes().map_err(failed)?;
-        let space = self.inner.engine.create(name, data).await.map_err(ClustersError::Storage)?;
-        let cluster = self.start(space, keys);
+        let store = self.inner.engine.create(name, data).await.map_err(ClustersError::Storage)?;
+        let cluster = self.start(store, keys);
         self.fill(&cluster).await?;
         Ok(cluster)
     }
@@ -200,9 +200,9 @@ impl Clusters {
         if let Some(cluster) = self.inner.running.write().remove(name) {
             cluster.closing.cancel();
         }
-        let space = self.inner.engine.space(name).ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
+        let store = self.inner.engine.store(name).ok_or_else(|| ClustersError::Unknown(name.to_owned()))?;
         self.inner.aliases.write().retain(|_, known| &**known != name);
-        self.inner.engine.drop_space(&space).await.map_err(ClustersError::Storage)
+        self.inner.engine.drop_space(&store).await.map_err(ClustersError::Storage)
     }
 
     /// Makes a cluster also answer to a host name of its own.

@@ -13,7 +13,7 @@ aro_runtime::section! {
         pub clusters: Vec<String> = vec!["svc".to_owned(), "mgmt-1".to_owned()],
         /// Clusters are reached as `<name>.<domain>`, by TLS server name.
         pub domain: String = "kube.localhost".to_owned(),
-        /// Whether workloads are looked after: Deployments, StatefulSets, Jobs, Services, the scheduler. Off where other controllers do.
+        /// Whether the workload controllers run: Deployments, StatefulSets, Jobs, Services, the scheduler. Off where other controllers run.
         pub workloads: bool = true,
         /// How many virtual nodes each of these clusters has. What is bound to them runs in this process, or is simulated.
         pub nodes: u32 = 1,

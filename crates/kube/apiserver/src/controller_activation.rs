@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use crate::cluster::Cluster;
 use crate::identity::user::User;
 use crate::service::ClusterService;
-use crate::storage::{Event, Shelf, Space};
+use crate::storage::{ClusterStore, Event, WatchCache};
 
 /// Clusters whose controllers are to be activated.
 #[derive(Debug, Clone, Default)]
@@ -61,8 +61,8 @@ const OWN_SERVICE: &str = "default/kubernetes";
 
 impl ActivationRequests {
     /// Requests controllers for an event that concerns them. Runs on the log's thread.
-    pub fn observe(&self, cluster: &Arc<Cluster>, shelf: &Shelf, event: &Event) {
-        if !CONCERNING.contains(&&*shelf.name) || &*event.object.key == OWN_SERVICE {
+    pub fn observe(&self, cluster: &Arc<Cluster>, watch_cache: &WatchCache, event: &Event) {
+        if !CONCERNING.contains(&&*watch_cache.name) || &*event.object.key == OWN_SERVICE {
             return;
         }
         // In this order, and the other way round in `check`: one of the two sees the other.
@@ -74,7 +74,7 @@ impl ActivationRequests {
 
     /// Requests controllers for a cluster in which an earlier process left workloads.
     pub fn request_existing(&self, cluster: &Arc<Cluster>) {
-        if has_workloads(&cluster.space) {
+        if has_workloads(&cluster.store) {
             self.request(cluster);
         }
     }
@@ -90,10 +90,10 @@ impl ActivationRequests {
     }
 }
 
-fn has_workloads(space: &Space) -> bool {
+fn has_workloads(store: &ClusterStore) -> bool {
     CONCERNING.iter().any(|name| {
-        let shelf = space.shelf(name);
-        shelf.len() > usize::from(*name == "services" && shelf.get(OWN_SERVICE).is_some())
+        let watch_cache = store.watch_cache(name);
+        watch_cache.len() > usize::from(*name == "services" && watch_cache.get(OWN_SERVICE).is_some())
     })
 }
 

@@ -38,7 +38,7 @@ impl Rendered {
                 return known.clone();
             }
         }
-        // Rendering is slow: nobody else waits for the lock meanwhile.
+        // Rendering is slow: the lock is not held meanwhile.
         let bytes: bytes::Bytes = serde_json::to_vec(&render()).unwrap_or_default().into();
         let mut kept = self.kept.lock();
         if kept.types.as_ref().is_some_and(|known| Arc::ptr_eq(known, types)) {
@@ -187,19 +187,19 @@ fn metrics(cluster: &Cluster) -> String {
     let mut out = String::from(
         "# HELP apiserver_resource_objects Number of stored objects by resource.\n# TYPE apiserver_resource_objects gauge\n",
     );
-    for shelf in cluster.space.shelves() {
-        let (resource, group) = shelf.name.split_once('.').unwrap_or((&shelf.name, ""));
+    for watch_cache in cluster.store.watch_caches() {
+        let (resource, group) = watch_cache.name.split_once('.').unwrap_or((&watch_cache.name, ""));
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
             "apiserver_resource_objects{{group=\"{group}\",resource=\"{resource}\"}} {}",
-            shelf.len()
+            watch_cache.len()
         );
     }
     let _ = writeln!(
         out,
         "# TYPE aro_kube_resource_version gauge\naro_kube_resource_version {}",
-        cluster.space.version()
+        cluster.store.version()
     );
     out
 }

@@ -1,6 +1,6 @@
 //! Events are kept for an hour after they were last written.
 //!
-//! Nobody has a timer for it: whoever reads or writes events first removes those that are too old. Watchers see that as
+//! There is no timer for it: a read or write of events first removes those that are too old. Watchers see that as
 //! deletions, as they do upstream.
 
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::cache_cursor::{CacheCursor, IndexChange};
 use crate::cluster::Cluster;
-use crate::follow::{Follow, News};
 use crate::storage::{Change, Expect, Stored};
 
-/// The shelf of events, of both groups.
+/// The watch cache of events, of both groups.
 pub const EVENTS: &str = "events";
 /// How long they are kept, in seconds.
 const KEPT: i64 = 3600;
@@ -31,7 +31,7 @@ pub struct Expiry {
 
 #[derive(Debug, Default)]
 struct State {
-    follow: Follow,
+    follow: CacheCursor,
     /// By the second they were written in, and their version. What was changed since is in here twice.
     due: BTreeMap<(i64, u64), Arc<str>>,
 }
@@ -48,26 +48,26 @@ fn written(event: &Value) -> i64 {
 impl Expiry {
     /// Removes what is too old by now.
     pub async fn prune(&self, cluster: &Arc<Cluster>) {
-        let shelf = cluster.space.shelf(EVENTS);
+        let watch_cache = cluster.store.watch_cache(EVENTS);
         let old = self.take_old(cluster, cluster.now().as_second());
         let removals = old.iter().map(|stored| {
-            // Whoever changed it meanwhile keeps it; a storage that takes no writes is told to whoever writes.
-            cluster.space.commit(&shelf, &stored.key, Expect::Version(stored.version), Change::Delete)
+            // A concurrent change keeps it; a storage that refuses writes reports that to the writers.
+            cluster.store.commit(&watch_cache, &stored.key, Expect::Version(stored.version), Change::Delete)
         });
         join_all(removals).await;
     }
 
     fn take_old(&self, cluster: &Cluster, now: i64) -> Vec<Arc<Stored>> {
-        let shelf = cluster.space.shelf(EVENTS);
+        let watch_cache = cluster.store.watch_cache(EVENTS);
         let mut state = self.state.lock();
         let State { follow, due } = &mut *state;
-        follow.catch_up(&shelf, |news| match news {
-            News::Reset => due.clear(),
-            News::Put(event) => {
+        follow.catch_up(&watch_cache, |news| match news {
+            IndexChange::Reset => due.clear(),
+            IndexChange::Put(event) => {
                 due.insert((written(&event.value()), event.version), event.key.clone());
             }
             // Found out when it is due.
-            News::Gone(_) => {}
+            IndexChange::Gone(_) => {}
         });
         let mut old = Vec::new();
         while let Some(first) = due.first_entry()
@@ -75,7 +75,7 @@ impl Expiry {
             && old.len() < AT_ONCE
         {
             let ((_, version), key) = first.remove_entry();
-            old.extend(shelf.get(&key).filter(|stored| stored.version == version));
+            old.extend(watch_cache.get(&key).filter(|stored| stored.version == version));
         }
         old
     }

@@ -22,7 +22,7 @@ pub use namespace::DeletionWaiters;
 pub use work::{WorkItem, WorkQueue, start};
 
 use crate::cluster::{Cluster, DEFINITIONS};
-use crate::storage::{Change, Draft, Event, EventKind, Expect, Shelf, Stored, WriteFailed};
+use crate::storage::{Change, Draft, Event, EventKind, Expect, Stored, WatchCache, WriteFailed};
 use crate::types::is_established;
 
 pub(crate) const NAMESPACES: &str = "namespaces";
@@ -30,11 +30,11 @@ pub(crate) const SIGNING_REQUESTS: &str = "certificatesigningrequests.certificat
 pub(crate) const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
 
 /// Enqueues the work that an event causes. Runs on the log's thread and must not block.
-pub fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
+pub fn observe(cluster: &Arc<Cluster>, watch_cache: &Arc<WatchCache>, event: &Event) {
     let work = &cluster.work;
     let name = || Box::<str>::from(event.object.name());
-    owners::observe(cluster, shelf, event);
-    match &*shelf.name {
+    owners::observe(cluster, watch_cache, event);
+    match &*watch_cache.name {
         DEFINITIONS => work.add(cluster, WorkItem::Definition(name())),
         NAMESPACES => work.add(cluster, WorkItem::Namespace(name())),
         SIGNING_REQUESTS if event.kind != EventKind::Deleted => {
@@ -43,13 +43,16 @@ pub fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
         CLUSTER_ROLES => work.add(cluster, WorkItem::AggregateRoles),
         _ => {}
     }
-    if namespace_defaults::concerns(shelf, event) {
+    if namespace_defaults::concerns(watch_cache, event) {
         work.add(cluster, WorkItem::Namespace(event.object.namespace().into()));
     }
     if event.kind == EventKind::Deleted {
-        cluster.deletion_waiters.notify(cluster, shelf, event.object.namespace());
+        cluster.deletion_waiters.notify(cluster, watch_cache, event.object.namespace());
     } else if mentions_deletion(&event.object) {
-        work.add(cluster, WorkItem::Terminating { shelf: shelf.clone(), key: event.object.key.clone() });
+        work.add(
+            cluster,
+            WorkItem::Terminating { watch_cache: watch_cache.clone(), key: event.object.key.clone() },
+        );
     }
 }
 
@@ -57,10 +60,10 @@ pub fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
 pub fn enqueue_existing(cluster: &Arc<Cluster>) {
     owners::load(cluster);
     let work = &cluster.work;
-    for shelf in cluster.space.shelves() {
-        for object in shelf.all() {
+    for watch_cache in cluster.store.watch_caches() {
+        for object in watch_cache.all() {
             let name = || Box::<str>::from(object.name());
-            match &*shelf.name {
+            match &*watch_cache.name {
                 DEFINITIONS if mentions_deletion(&object) || !is_established(&object.value()) => {
                     work.add(cluster, WorkItem::Definition(name()));
                 }
@@ -70,7 +73,10 @@ pub fn enqueue_existing(cluster: &Arc<Cluster>) {
                 _ => {}
             }
             if mentions_deletion(&object) {
-                work.add(cluster, WorkItem::Terminating { shelf: shelf.clone(), key: object.key.clone() });
+                work.add(
+                    cluster,
+                    WorkItem::Terminating { watch_cache: watch_cache.clone(), key: object.key.clone() },
+                );
             }
         }
     }
@@ -86,9 +92,9 @@ pub(crate) async fn reconcile(cluster: &Arc<Cluster>, item: &WorkItem) -> Result
     match item {
         WorkItem::Definition(name) => definition::reconcile(cluster, name).await,
         WorkItem::Namespace(name) => namespace::reconcile(cluster, name).await,
-        WorkItem::Owned { shelf, key } => owners::check(cluster, shelf, key).await,
+        WorkItem::Owned { watch_cache, key } => owners::check(cluster, watch_cache, key).await,
         WorkItem::OwnerGone(stored) => owners::owner_gone(cluster, stored).await,
-        WorkItem::Terminating { shelf, key } => owners::terminate(cluster, shelf, key).await,
+        WorkItem::Terminating { watch_cache, key } => owners::terminate(cluster, watch_cache, key).await,
         WorkItem::SigningRequest(name) => crate::identity::signing::settle(cluster, name).await,
         WorkItem::AggregateRoles => aggregate::reconcile(cluster).await,
     }
@@ -98,16 +104,16 @@ pub(crate) async fn reconcile(cluster: &Arc<Cluster>, item: &WorkItem) -> Result
 /// An object that is marked for deletion and has no finalizer left is deleted.
 pub(crate) async fn modify(
     cluster: &Arc<Cluster>,
-    shelf: &Arc<Shelf>,
+    watch_cache: &Arc<WatchCache>,
     key: &str,
     mut decide: impl FnMut(&Value) -> Option<Value>,
 ) -> Result<(), Status> {
     loop {
-        let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
+        let Some(stored) = cluster.store.latest(watch_cache, key) else { return Ok(()) };
         let live = stored.value();
         let Some(new) = decide(&live).filter(|new| *new != live) else { return Ok(()) };
         let change = if crate::rest::is_gone(&new) { Change::Delete } else { Change::Put(Draft::of(&new)) };
-        match cluster.space.commit(shelf, key, Expect::Version(stored.version), change).await {
+        match cluster.store.commit(watch_cache, key, Expect::Version(stored.version), change).await {
             Ok(_) | Err(WriteFailed::Changed(None)) => return Ok(()),
             Err(WriteFailed::Changed(Some(_))) => {}
             Err(WriteFailed::Unavailable) => return Err(Status::unavailable("the storage takes no writes")),

@@ -4,7 +4,7 @@
 //! has its own keys, types, roles and objects; all share one log on disk, one listener (told apart by the name the client
 //! asks for in its TLS handshake) and one set of workers.
 //!
-//! Workloads are looked after by ordinary controllers and a virtual kubelet in crates of their own (`workloads/`,
+//! Workloads are reconciled by ordinary controllers and run by a virtual kubelet in crates of their own (`workloads/`,
 //! `kubelet/`), which use a cluster through `kube` as every other client does; `controller_activation` decides when a cluster has them.
 //!
 //! The flow: [`tls`] finds the cluster and who is asking, [`server`] authorizes and routes, `rest` decides on objects,
@@ -14,6 +14,7 @@
 
 mod addresses;
 pub mod bootstrap;
+mod cache_cursor;
 pub mod cluster;
 pub mod clusters;
 mod config;
@@ -21,7 +22,6 @@ mod controller_activation;
 mod convert;
 mod documents;
 mod events;
-mod follow;
 pub mod http;
 pub mod identity;
 mod internal_controllers;

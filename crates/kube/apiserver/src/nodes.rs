@@ -6,7 +6,7 @@
 //! bytes, and [`forward`] is one connection to one port.
 //!
 //! Invariants: everything of one client's connection runs in that connection's task, so that nothing is left when it
-//! ends; nothing is gathered: whoever reads slowly slows down who writes.
+//! ends; nothing is buffered: a slow reader slows the writer down.
 //!
 //! [`Cluster::nodes`]: crate::cluster::Cluster::nodes
 
@@ -32,7 +32,7 @@ use crate::rest::Call;
 
 /// What a call is about.
 fn pod_of(call: &Call) -> Result<Value, Status> {
-    call.shelf.get(&call.key()).map(|stored| stored.value()).ok_or_else(|| call.not_found())
+    call.watch_cache.get(&call.key()).map(|stored| stored.value()).ok_or_else(|| call.not_found())
 }
 
 fn node_name(pod: &Value) -> &str {

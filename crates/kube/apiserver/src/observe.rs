@@ -1,4 +1,4 @@
-//! What is told about requests: metrics in upstream's names, and one log line for each answer that is our fault.
+//! Observability of requests: metrics under upstream's names, and one log line for each 5xx.
 //!
 //! All labels come from closed sets: a caller cannot make metrics grow.
 
@@ -39,7 +39,7 @@ pub struct Observer {
     durations: Family<VerbLabels, Histogram>,
     pub clusters: Gauge,
     pub watches: Gauge,
-    /// Clusters whose workloads are looked after now.
+    /// Clusters whose workload controllers run.
     pub active: Gauge,
 }
 

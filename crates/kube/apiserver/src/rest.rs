@@ -1,7 +1,7 @@
 //! The verbs on resources: what each does to storage, and what it answers.
 //!
 //! The flow of a write: decode and default what was sent, track who owns which fields, admit, prepare (what this path may
-//! not change is put back), validate, and commit against the version that was read. If somebody was faster, start over
+//! not change is put back), validate, and commit against the version that was read. On a conflict, start over
 //! with what is there now, unless the request named a version.
 
 pub mod admission;
@@ -60,7 +60,7 @@ pub async fn handle(mut call: Call) -> Answer {
 async fn run(call: &mut Call) -> Result<Answer, Status> {
     let resource = call.served.resource.clone();
     let subresource = call.subresource.clone();
-    if *call.served.shelf == *EVENTS {
+    if *call.served.watch_cache == *EVENTS {
         call.cluster.events.prune(&call.cluster).await;
     }
     if ["create", "update", "patch"].contains(&call.verb) {

@@ -87,7 +87,7 @@ impl Role for Kube {
         observer.clusters.set(clusters.names().len() as i64);
         write_kubeconfigs(&clusters, &ports.dir, address, &config.clusters)
             .map_err(|error| RunError::caused("write kubeconfigs", error))?;
-        // Requests drain first: whoever still writes is answered, or told that it was not done.
+        // Requests drain first: a pending write is answered, or refused.
         let storage = scope.child(Phase::Store, "kube-storage");
         let (last, inside) = (clusters.clone(), storage.clone());
         storage.spawn(TaskKind::Job, "close", async move {
@@ -189,7 +189,7 @@ fn write_secret(path: &std::path::Path, text: &str) -> Result<(), KubeconfigErro
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let failed = |source| KubeconfigError::Write { path: path.to_owned(), source };
-    // Written beside and renamed: whoever reads it sees all or nothing.
+    // Written beside and renamed: a reader sees all or nothing.
     let new = path.with_extension("new");
     let file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;

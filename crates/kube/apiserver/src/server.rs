@@ -98,7 +98,7 @@ async fn run(
     let namespace =
         if served.resource.namespaced { path.namespace.clone().into_owned() } else { String::new() };
     let call = Call {
-        shelf: cluster.space.shelf(&served.shelf),
+        watch_cache: cluster.store.watch_cache(&served.watch_cache),
         cluster: cluster.clone(),
         user,
         served,
@@ -158,7 +158,7 @@ fn check(cluster: &Arc<Cluster>, user: &User, attributes: &Attributes<'_>) -> Re
     allow(cluster, user, attributes).map_err(|reason| forbidden(user, attributes, &reason))
 }
 
-/// What somebody is told who may not do something.
+/// The status of a forbidden request.
 pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Status {
     let who = aro_kube_apimachinery::status::go_quote(&user.name);
     let tail = if reason.is_empty() { String::new() } else { format!(": {reason}") };

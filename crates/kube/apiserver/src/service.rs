@@ -34,7 +34,7 @@ pub struct ClusterService {
 pub type InProcess = ClusterService;
 
 impl ClusterService {
-    /// The cluster as seen by somebody in this process.
+    /// The cluster for a user in this process.
     pub fn in_process(cluster: Arc<Cluster>, user: User) -> Self {
         Self { cluster, peer: Some(Arc::new(user)), max_body: 16 << 20, observer: None }
     }

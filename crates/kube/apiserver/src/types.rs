@@ -12,8 +12,8 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Served {
     pub resource: Arc<ResourceType>,
-    /// The shelf of its objects. Versions of one resource share it.
-    pub shelf: Box<str>,
+    /// The watch cache of its objects. Versions of one resource share it.
+    pub watch_cache: Box<str>,
     /// The `apiVersion` objects are stored in.
     pub stored_as: String,
     /// Whether that is another version than this one.
@@ -49,12 +49,12 @@ impl Served {
 
     fn new(
         resource: Arc<ResourceType>,
-        shelf: Box<str>,
+        watch_cache: Box<str>,
         stored_as: String,
         custom: Option<CustomServed>,
     ) -> Arc<Self> {
         let converts = stored_as != resource.api_version();
-        Arc::new(Self { resource, shelf, stored_as, converts, custom })
+        Arc::new(Self { resource, watch_cache, stored_as, converts, custom })
     }
 
     /// Whether objects are stored in another version than this one.
@@ -90,8 +90,8 @@ static BUILTIN: LazyLock<HashMap<&'static str, Vec<Arc<Served>>>> = LazyLock::ne
             ("autoscaling", _) => ("autoscaling", "autoscaling/v2".to_owned()),
             _ => (gvk.group.as_str(), gvk.api_version()),
         };
-        let shelf = shelf_name(group, &resource.plural);
-        Served::new(resource.clone(), shelf, stored_as, None)
+        let watch_cache = shelf_name(group, &resource.plural);
+        Served::new(resource.clone(), watch_cache, stored_as, None)
     };
     let mut all: HashMap<&'static str, Vec<Arc<Served>>> = HashMap::new();
     for resource in builtin().resources() {
@@ -211,7 +211,7 @@ fn compile_all(crd: &Value, source: &(String, i64)) -> Vec<Arc<Served>> {
                 let accepted = text(&["status", "acceptedNames", "listKind"]);
                 let list_kind = if accepted.is_empty() { format!("{}List", kind.kind) } else { accepted };
                 let resource = compiled.resource().clone();
-                let shelf = shelf_name(&group, &resource.plural);
+                let watch_cache = shelf_name(&group, &resource.plural);
                 let custom = CustomServed {
                     compiled,
                     schema: meta::get(version, &["schema", "openAPIV3Schema"]).cloned(),
@@ -220,7 +220,7 @@ fn compile_all(crd: &Value, source: &(String, i64)) -> Vec<Arc<Served>> {
                     selectable: selectable_fields(version),
                     source: source.clone(),
                 };
-                served.push(Served::new(resource, shelf, format!("{group}/{stored}"), Some(custom)));
+                served.push(Served::new(resource, watch_cache, format!("{group}/{stored}"), Some(custom)));
             }
             Err(error) => {
                 let crd = meta::name(crd);

@@ -65,7 +65,7 @@ fn job_of(pod: &Pod) -> Vec<String> {
     job.map(|job| format!("{namespace}/{}", job.name)).into_iter().collect()
 }
 
-/// The index of objects without a controller, by namespace: somebody may want to adopt them.
+/// The index of objects without a controller, by namespace: a controller may adopt them.
 pub const ORPHANS: &str = "orphans";
 
 fn orphan_in<K: Resource>(object: &K) -> Vec<String> {
@@ -97,7 +97,7 @@ fn first_selector_of(service: &Service) -> Vec<String> {
 }
 
 /// The index of pods by the claims they use, and of volumes by the claim they are for, as `namespace/name`. Volumes that
-/// are for nobody are under the empty word.
+/// without a claim are under the empty value.
 pub const BY_CLAIM: &str = "claim";
 
 fn claims_of(pod: &Pod) -> Vec<String> {

@@ -220,7 +220,7 @@ impl Claims {
             Err(error) => return Err(refused(format!("create the volume {name}"))(error)),
         };
         if !matching::is_for(&volume, claim) {
-            return Err(Fault::new(format!("the volume {name} is somebody else's")));
+            return Err(Fault::new(format!("the volume {name} belongs to another claim")));
         }
         self.bind(claim, volume).await
     }

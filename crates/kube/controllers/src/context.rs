@@ -84,7 +84,7 @@ pub fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Whether the API server says that it is there already, or was changed by somebody else.
+/// Whether the API server says that it is there already, or was changed by another client.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }

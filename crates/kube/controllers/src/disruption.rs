@@ -1,6 +1,6 @@
-//! Disruption budgets: how many pods may go at once by somebody's will.
+//! Disruption budgets: how many pods may be disrupted voluntarily at once.
 //!
-//! What it is not: it evicts nobody. The API server takes one from `disruptionsAllowed` for each eviction and notes the
+//! What it is not: it evicts no pod. The API server takes one from `disruptionsAllowed` for each eviction and notes the
 //! pod; here the number is made right again.
 //!
 //! Invariant: the status is written only on top of the very version it was computed from, because evictions change it,

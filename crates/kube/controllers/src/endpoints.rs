@@ -185,16 +185,16 @@ fn is_ending(fault: &Fault) -> bool {
 }
 
 impl Controller {
-    /// The pods behind a Service. One on a node that is not there is none, unless the Service wants everybody.
+    /// The pods behind a Service. One on a node that is not there is none, unless the Service publishes unready pods.
     fn backends(&self, service: &Service) -> Vec<Backend> {
         let caches = &self.context.caches;
-        let everybody = desired::publishes_unready(service);
+        let unready_too = desired::publishes_unready(service);
         let pods = caches.pods.cache().in_namespace(&service.namespace().unwrap_or_default()).into_iter();
         pods.filter(|pod| selects(service, pod))
             .filter_map(|pod| {
                 let node = caches.nodes.cache().get(&ObjectKey::new("", pods::node_name(&pod)));
                 let zone = node.as_ref().and_then(|node| node.labels().get(ZONE).cloned());
-                (node.is_some() || everybody).then_some(Backend { pod, zone })
+                (node.is_some() || unready_too).then_some(Backend { pod, zone })
             })
             .collect()
     }
@@ -259,7 +259,7 @@ impl Controller {
                 Ok(())
             }
             Err(error) => {
-                // Made or changed by somebody else: the watch is late, so look.
+                // Created or changed by another client, and the watch is late: read it.
                 if is_conflict(&error)
                     && let Ok(Some(found)) = api.get_opt(&key.name).await
                 {

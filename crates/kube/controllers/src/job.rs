@@ -46,7 +46,7 @@ const GATHER: Duration = Duration::from_millis(50);
 /// Looks in one pass.
 const ROUNDS: usize = 8;
 /// Events of one kind written at once.
-const TOLD: usize = 10;
+const MAX_EVENTS: usize = 10;
 
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
@@ -126,7 +126,7 @@ impl Controller {
         self.strip(plan.discard.clone()).await?;
         let gone: Vec<Arc<Pod>> = plan.delete.iter().chain(&plan.discard).cloned().collect();
         let gone = all(gone, |pod| async move { self.context.delete_pod(&pod).await.map(|()| pod) }).await;
-        for pod in gone.done.iter().take(TOLD) {
+        for pod in gone.done.iter().take(MAX_EVENTS) {
             self.context.events.normal(job, "SuccessfulDelete", format!("Deleted pod: {}", pod.name_any()));
         }
         if let Some(fault) = gone.failed {
@@ -137,7 +137,7 @@ impl Controller {
             self.context.create_pod(&pod).await
         };
         let made = slow_start(plan.make.clone(), make).await;
-        for pod in made.done.iter().take(TOLD) {
+        for pod in made.done.iter().take(MAX_EVENTS) {
             self.context.events.normal(job, "SuccessfulCreate", format!("Created pod: {}", pod.name_any()));
         }
         match made.failed {
@@ -168,11 +168,11 @@ impl Controller {
         self.context.caches.jobs.cache().wrote(written);
         // They are noted now, and will not be new again.
         self.backoff.lock().insert(job.uid().unwrap_or_default(), plan.backoff);
-        self.tell(job, &before, &plan.status);
+        self.record_events(job, &before, &plan.status);
         Ok(())
     }
 
-    fn tell(&self, job: &Job, before: &JobStatus, now: &JobStatus) {
+    fn record_events(&self, job: &Job, before: &JobStatus, now: &JobStatus) {
         let holds = |status: &JobStatus, kind: &str| {
             let found = status.conditions.iter().flatten().find(|known| known.type_ == kind);
             found.filter(|found| found.status == "True").cloned()
@@ -216,7 +216,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Pods whose job is gone, or is another one of the same name, are counted by nobody.
+    /// Pods whose job is gone, or is another one of the same name, are not counted.
     async fn release_orphans(&self, key: &ObjectKey) -> Result<(), Fault> {
         let job = self.context.caches.jobs.cache().get(key).and_then(|job| job.uid());
         if job.is_none() {

@@ -1,12 +1,12 @@
 //! What makes workloads come up in a cluster: the controllers of Deployments, ReplicaSets, StatefulSets, Jobs, claims,
 //! endpoints, disruption budgets and nodes, and the scheduler.
 //!
-//! What it is: ordinary controllers on `kube`. They cannot tell whether the API server is ours or a real one.
+//! What it is: ordinary controllers on `kube`. They work alike on our API server and on a real one.
 //! What it is not: it runs no containers (that is the kubelet), and it does not do what our API server does by itself
 //! after a write: collecting orphans, emptying namespaces, furnishing them with accounts and the root certificate,
 //! signing certificates. Against a real API server, those belong to a real controller manager.
 //!
-//! The flow: one [`Caches`] per cluster is kept up to date by watches; a change adds keys to the queues of whoever is
+//! The flow: one [`Caches`] per cluster is kept up to date by watches; a change adds keys to the queues of the controllers that are
 //! concerned; a pass reads the caches only, decides in a pure function, and writes through the caches.
 //!
 //! One folder per controller: `plan` decides, the folder's root file reads and acts.

@@ -4,7 +4,7 @@
 //!
 //! Invariants:
 //! * A renewed lease costs nothing but a note; a node gets a pass when something is due or changed.
-//! * Time counts from when we began to look. Nobody is lost because we were away.
+//! * Time counts from the start of the controller: no node is lost because the controller was down.
 //! * When all nodes are lost, nothing is moved.
 
 mod disruption;
@@ -117,7 +117,7 @@ impl Reconcile for Controller {
         if is_lost(&node) {
             self.mark_pods(&node).await?;
         }
-        // One that is lost is heard of again by its status; the others are looked at when they could be lost.
+        // The status of a lost node enqueues it again; the others get a pass when they could be lost.
         let next = Some(left).filter(|left| !left.is_zero());
         let next = [again, next].into_iter().flatten().min();
         Ok(next.map_or(Outcome::Settled, Outcome::RequeueAfter))
@@ -185,7 +185,7 @@ impl Controller {
         Ok(self.context.caches.nodes.cache().wrote(patched))
     }
 
-    /// Nobody can tell whether pods of a lost node are ready, so they are not.
+    /// Whether pods of a lost node are ready is unknown, so they are not.
     async fn mark_pods(&self, node: &Node) -> Result<(), Fault> {
         let pods = self.context.caches.pods.cache().by(BY_NODE, &node.name_any());
         let ready = pods.into_iter().filter(|pod| pods::is_ready(pod));

@@ -1,4 +1,4 @@
-//! Pods nobody else ends: on nodes that are gone, deleted before they had one, and finished ones when there are too many.
+//! Pods that no kubelet ends: on nodes that are gone, deleted before they had one, and finished ones when there are too many.
 //!
 //! What it is not: eviction from nodes that fell silent; that is the node controller's.
 //!

@@ -33,7 +33,7 @@ pub fn is_finished(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
 
-/// Whether it counts for whoever keeps a number of pods: neither finished nor on its way out.
+/// Whether it counts as a replica: neither finished nor terminating.
 pub fn is_active(pod: &Pod) -> bool {
     !is_finished(pod) && !is_terminating(pod)
 }

@@ -43,7 +43,7 @@ const GATHER_AT_MOST: Duration = Duration::from_millis(250);
 /// Pods made or deleted in one pass; then the set is looked at again.
 const BURST: usize = 500;
 /// Events of one kind written in one pass; more would say the same again.
-const TOLD: usize = 10;
+const MAX_EVENTS: usize = 10;
 
 pub fn start(context: &Context, scope: &Scope) {
     let queue = Queue::new();
@@ -174,7 +174,7 @@ impl Controller {
         pod.metadata.generate_name = Some(format!("{}-", set.name_any()));
         let pod = &pod;
         let made = slow_start(vec![(); count], |()| self.context.create_pod(pod)).await;
-        for pod in made.done.iter().take(TOLD) {
+        for pod in made.done.iter().take(MAX_EVENTS) {
             self.context.events.normal(set, "SuccessfulCreate", format!("Created pod: {}", pod.name_any()));
         }
         let error = made.failed?;
@@ -187,7 +187,7 @@ impl Controller {
 
     async fn remove(&self, set: &ReplicaSet, pods: Vec<Arc<Pod>>) -> Option<Trouble> {
         let removed = all(pods, |pod| async move { self.context.delete_pod(&pod).await.map(|()| pod) }).await;
-        for pod in removed.done.iter().take(TOLD) {
+        for pod in removed.done.iter().take(MAX_EVENTS) {
             self.context.events.normal(set, "SuccessfulDelete", format!("Deleted pod: {}", pod.name_any()));
         }
         let fault = removed.failed?;

@@ -137,7 +137,7 @@ impl Reconcile for Scheduler {
                 Ok(Outcome::Waiting { on: "the claims of the pod", recheck: Some(RECHECK) })
             }
             Err(error) if is_missing(&error) => Ok(Outcome::Settled),
-            // Somebody else bound it; the watch will say so.
+            // Another scheduler bound it; the watch will deliver that.
             Err(error) if is_conflict(&error) => Ok(Outcome::RequeueAfter(Duration::from_secs(1))),
             Err(error) => Err(refused(format!("bind {key} to {node}"))(error)),
         }
@@ -214,7 +214,7 @@ impl Scheduler {
         Ok(true)
     }
 
-    /// Nothing fits now: says so once, and waits for a change.
+    /// Nothing fits now: records that once, and waits for a change.
     async fn put_off(&self, key: &ObjectKey, pod: &Pod, why: String) -> Result<Outcome, Fault> {
         self.waiting.lock().insert(key.clone());
         let said = pods::condition(pod, "PodScheduled");

@@ -70,7 +70,7 @@ impl Workloads {
             node_grace: options.node_grace,
             volumes: options.volumes,
         };
-        // Everybody subscribes before the first list is read.
+        // Every source subscribes before the first list is read.
         for (name, start) in CONTROLLERS {
             start(&Context { events: context.events.named(name), ..context.clone() }, scope);
         }
@@ -84,18 +84,18 @@ impl Workloads {
         self.context.caches.synced().await;
     }
 
-    /// The shared copies, for whoever else needs them.
+    /// The shared caches.
     pub fn caches(&self) -> &Caches {
         &self.context.caches
     }
 
-    /// What goes on.
+    /// Whether the controllers have work.
     pub fn activity(&self) -> &Activity {
         &self.context.activity
     }
 }
 
-/// Tells whether anything goes on in a cluster, so that one in which nothing does can be put to sleep.
+/// Whether the controllers of a cluster have work, so that those of an idle cluster can be stopped.
 #[derive(Clone)]
 pub struct Activity {
     inner: Arc<Inner>,
@@ -131,14 +131,14 @@ impl Activity {
         self.inner.last.store(now, Ordering::Relaxed);
     }
 
-    /// Since when nothing has changed and nothing waits to be done. `None`: something goes on.
+    /// Since when nothing has changed and no key is queued. `None`: a key is queued or in a pass.
     pub fn quiet_since(&self) -> Option<Instant> {
         let busy = self.inner.queues.lock().iter().any(|queue| queue.busy() > 0);
         let last = Duration::from_millis(self.inner.last.load(Ordering::Relaxed));
         (!busy).then(|| self.inner.began + last)
     }
 
-    /// When something is due that no change will tell about.
+    /// When the next delayed key is due.
     pub fn next_due(&self) -> Option<Instant> {
         self.inner.queues.lock().iter().filter_map(Queue::next_due).min()
     }

@@ -1,4 +1,4 @@
-//! Expressions over one whole object, outside of any schema: rules that somebody attaches to objects of any kind.
+//! Expressions over one whole object, outside of any schema: rules attached to objects of any kind.
 
 use serde_json::Value;
 

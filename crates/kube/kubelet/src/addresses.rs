@@ -1,4 +1,4 @@
-//! Addresses of pods. Nobody routes them: they name pods in statuses and endpoints.
+//! Addresses of pods. They are not routed: they name pods in statuses and endpoints.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ impl Addresses {
         Self { first: u32::from(network).wrapping_add(1), count, next: 0, used: HashSet::new() }
     }
 
-    /// An address nobody has. When all are taken, one is given twice rather than none.
+    /// A free address. When all are in use, one is assigned twice rather than none.
     pub fn take(&mut self) -> Ipv4Addr {
         for _ in 0..=self.used.len() {
             let candidate = self.next % self.count;
@@ -32,7 +32,7 @@ impl Addresses {
         Ipv4Addr::from(self.first.wrapping_add(self.next % self.count))
     }
 
-    /// Somebody has this one already.
+    /// Marks an address as used.
     pub fn known(&mut self, address: &str) {
         self.offset(address).map(|offset| self.used.insert(offset));
     }

@@ -20,7 +20,7 @@ pub enum BootstrapError {
     Refused(Box<kube::Error>),
     /// The request was denied.
     Denied(String),
-    /// Nobody answered the request in time.
+    /// The request was not answered in time.
     Late(Duration),
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for BootstrapError {
             Self::Key(_) => f.write_str("make a key for the node"),
             Self::Refused(_) => f.write_str("ask for the node's certificate"),
             Self::Denied(why) => write!(f, "the node's certificate was denied: {why}"),
-            Self::Late(limit) => write!(f, "nobody signed the node's certificate within {limit:?}"),
+            Self::Late(limit) => write!(f, "the node's certificate was not signed within {limit:?}"),
         }
     }
 }

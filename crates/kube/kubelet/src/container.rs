@@ -82,7 +82,7 @@ pub struct RealRun {
     pub flags: Arc<Flags>,
 }
 
-/// What is known about a container that really runs; kept by whoever watches it.
+/// What is known about a container that really runs; kept by the task that watches it.
 #[derive(Debug, Default)]
 pub struct Flags {
     state: Mutex<FlagState>,
@@ -140,7 +140,7 @@ pub const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How a run ended that went with the process it was part of. Not its fault: it starts again at once.
 const GONE: &str = "Unknown";
-/// Whoever has run for this long has recovered.
+/// A container that has run for this long has recovered.
 const RECOVERED: SignedDuration = SignedDuration::from_mins(10);
 
 impl ContainerState {

@@ -16,7 +16,7 @@ pub trait Image: Send + Sync + 'static {
     fn start(&self, container: ContainerSpec, scope: Scope) -> BoxFuture<'static, Result<Started, Fault>>;
 }
 
-/// The images there are. Given by whoever composes, so that a kubelet knows no role.
+/// The images there are. Given by the composition, so that a kubelet knows no role.
 pub trait Images: Send + Sync + 'static {
     /// The image of that name, if it is one of ours.
     fn find(&self, name: &str) -> Option<Arc<dyn Image>>;

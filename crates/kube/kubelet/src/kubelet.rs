@@ -27,7 +27,7 @@ use crate::sources::Sources;
 
 /// What a kubelet is given.
 pub struct KubeletOptions {
-    /// What containers are told their cluster is called.
+    /// The name of the cluster, for containers.
     pub cluster: String,
     pub nodes: Vec<NodeSpec>,
     pub images: Arc<dyn Images>,
@@ -37,7 +37,7 @@ pub struct KubeletOptions {
     pub dir: PathBuf,
     /// Where the nodes are made known to the API server, if it is in this process.
     pub directory: NodeDirectory,
-    /// The cluster's pods, if somebody keeps them already; whoever does runs the informer.
+    /// The cluster's pods, if an informer runs already; its owner runs it.
     pub pods: Option<Informer<Pod>>,
     /// The pause before the second restart of a container.
     pub first_pause: Duration,
@@ -95,7 +95,7 @@ pub(crate) struct Shared {
     /// Name to address.
     pub nodes: HashMap<String, String>,
     pub slots: Mutex<HashMap<ObjectKey, Arc<Slot>>>,
-    /// Versions we wrote ourselves and the watch has not told yet.
+    /// Versions of own writes that the watch has not delivered yet.
     pub written: Mutex<HashMap<ObjectKey, String>>,
     pub addresses: Mutex<Addresses>,
     pub dir: PathBuf,
@@ -103,7 +103,7 @@ pub(crate) struct Shared {
     pub refresh: SignedDuration,
     /// Containers live here.
     pub containers: Scope,
-    /// Whoever watches over them lives here.
+    /// The scope of the tasks that watch containers.
     pub watching: Scope,
 }
 
@@ -142,14 +142,14 @@ impl Kubelet {
                 follow.note_address(change.now());
                 let key = key_of(&**pod);
                 let written = follow.written.lock().remove(&key);
-                // What we wrote is no news, unless somebody else wrote in between: then the object differs from ours.
+                // An own write needs no pass, unless another client wrote in between: then the object differs.
                 let ours = written.is_some() && written == pod.resource_version();
                 if !(ours && change.before() == change.now()) {
                     follow.queue.add(key);
                 }
             }
         });
-        // Those that are there already, if somebody else has read them.
+        // Those that are cached already, if the informer was running.
         for pod in shared.pods.cache().all() {
             if shared.is_ours(&pod) {
                 shared.queue.add(key_of(&*pod));
@@ -192,7 +192,7 @@ impl Shared {
         node.is_some_and(|node| self.nodes.contains_key(node))
     }
 
-    /// Notes the address of a pod that lives, so that nobody else gets it: after a restart, new pods may be looked at
+    /// Notes the address of a pod that lives, so that no other pod gets it: after a restart, new pods may be looked at
     /// before those that are there already.
     fn note_address(&self, pod: Option<&Arc<Pod>>) {
         let status = pod.and_then(|pod| pod.status.as_ref());
@@ -206,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// Removes the files of pods that ended while nobody watched.
+    /// Removes the files of pods that ended while the kubelet was down.
     fn sweep(self: Arc<Self>) {
         let shared = self.clone();
         self.watching.spawn(TaskKind::Helper, "sweep", async move {

@@ -5,14 +5,14 @@
 //! other image is simulated: its containers go through the states of real ones on a script ([`simulate`]), nothing runs
 //! behind them, and their pods say so (annotation `aro.dev/simulated`).
 //!
-//! What it is not: it makes no network and no isolation. Whoever gives it an image vouches for what that image does.
+//! What it is not: it makes no network and no isolation. The composition that provides an image is responsible for what it does.
 //!
 //! The flow: a pass looks at one pod and what is known of its containers (`pod`), starts, ends or steps them, and
 //! writes the pod's status if that changed. Logs and connections are asked for through [`NodeApi`](aro_kube_node_api::NodeApi).
 //!
 //! Invariants:
 //! * A simulated pod costs a few hundred bytes and no task, and survives a restart of the process as it is.
-//! * A real container that died with the process is started again, and its restart count says so.
+//! * A real container that died with the process is started again, and its restart count grows.
 //! * A pod's files lie under one directory of its own, which goes with the pod.
 
 mod addresses;

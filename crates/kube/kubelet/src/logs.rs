@@ -45,7 +45,7 @@ impl LogSink for Log {
         if state.closed {
             return;
         }
-        // The time is part of the line: whoever collects logs from files has nothing else.
+        // The time is part of the line: a collector of log files has nothing else.
         let text: Arc<str> = format!("{} {text}", stamp(at)).into();
         state.bytes += text.len();
         state.lines.push_back(Line { at, text });
@@ -126,7 +126,7 @@ impl Cursor {
 
     fn take(&mut self) -> (Vec<Line>, bool) {
         let state = self.log.state.lock();
-        // Whoever reads too slowly misses lines, and goes on with what is there.
+        // A reader that is too slow misses lines and goes on with what is there.
         let next = self.next.max(state.dropped);
         let skip = usize::try_from(next - state.dropped).unwrap_or(usize::MAX);
         let lines: Vec<Line> = state.lines.iter().skip(skip).take(CHUNK).cloned().collect();

@@ -27,7 +27,7 @@ pub struct NodeSpec {
     pub taints: Vec<Taint>,
     /// What it offers to pods: `cpu`, `memory`, `pods`, and whatever else.
     pub capacity: BTreeMap<String, String>,
-    /// Its address inside the cluster. Nobody routes it.
+    /// Its address inside the cluster. It is not routed.
     pub address: Ipv4Addr,
 }
 
@@ -166,7 +166,7 @@ impl Keeper {
             // Lost with its namespace, or never made.
             Err(kube::Error::Api(status)) if status.code == 404 => match nodes.get_opt(&spec.name).await {
                 Ok(Some(node)) => self.lease(spec, node.uid().unwrap_or_default()).await,
-                // Somebody deleted the node: they do not want it. A restart brings it back.
+                // A client deleted the node: it stays deleted until a restart.
                 Ok(None) => return,
                 Err(error) => Err(error),
             },

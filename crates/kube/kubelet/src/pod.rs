@@ -49,7 +49,7 @@ pub(crate) struct PodState {
     tries: u32,
     refresh: Option<Timestamp>,
     killed: Option<(&'static str, &'static str)>,
-    /// Its containers were told to stop.
+    /// Its containers were asked to stop.
     stopping: Option<Stopping>,
 }
 
@@ -104,7 +104,7 @@ impl Passes {
         slots.entry(key.clone()).or_insert_with(made).clone()
     }
 
-    /// The state of a pod as its status tells it.
+    /// The state of a pod by its status.
     fn take_up(&self, pod: &Pod) -> PodState {
         let now = self.shared.clock.now();
         let status = pod.status.as_ref();
@@ -295,7 +295,7 @@ impl Passes {
             .chain(&mut state.containers)
             .find(|one| matches!(one.stage, Stage::Waiting { .. }));
         if let Some(first) = first {
-            // A volume that is missing is told by an event only, as everywhere.
+            // A volume that is missing is reported by an event only, as upstream.
             let message = if volume.is_some() { String::new() } else { message };
             first.stage = Stage::Waiting { reason, message, from: None };
         }
@@ -304,7 +304,7 @@ impl Passes {
         Ok(Ready::NotYet(pause.min(Duration::from_secs(5))))
     }
 
-    /// Moves all containers on. Tells when something happens next by itself.
+    /// Advances all containers. Returns when the next step is due.
     async fn advance(
         &self,
         pod: &Pod,
@@ -374,7 +374,7 @@ impl Passes {
                 }
             };
             if script.pull_error {
-                let message = format!("Back-off pulling image \"{image}\": the pod's script says so");
+                let message = format!("Back-off pulling image \"{image}\": as the pod's script asks");
                 container.stage = Stage::Waiting { reason: "ImagePullBackOff", message, from: None };
                 return None;
             }
@@ -400,7 +400,7 @@ impl Passes {
         container.next()
     }
 
-    /// Writes the status if it changed. Tells whether the pod has ended.
+    /// Writes the status if it changed. Returns whether the pod has ended.
     async fn write(
         &self,
         key: &ObjectKey,

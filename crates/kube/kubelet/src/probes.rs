@@ -17,7 +17,7 @@ use crate::image::Started;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub address: SocketAddr,
-    /// The path and headers of an HTTP request; `None`: whether somebody accepts a connection.
+    /// The path and headers of an HTTP request; `None`: whether a connection is accepted.
     pub request: Option<String>,
     pub delay: Duration,
     pub period: Duration,
@@ -102,7 +102,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Takes an answer; tells the verdict when enough have said the same.
+    /// Records a result; returns the verdict when enough results agree.
     pub fn take(&mut self, well: bool, plan: &Plan) -> Option<bool> {
         if well {
             (self.well, self.badly) = (self.well.saturating_add(1), 0);

@@ -21,7 +21,7 @@ pub const CONTAINER_SCRIPT: &str = "simulate.aro.dev/";
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Script {
-    /// From being told to start to running.
+    /// From the start request to running.
     pub start_delay: Span,
     /// From running to ready.
     pub ready_delay: Span,

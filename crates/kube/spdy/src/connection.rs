@@ -2,7 +2,7 @@
 //!
 //! Windows: SPDY lets each side say how much it takes. The clients of Kubernetes that are written in Go never say so,
 //! and send as much as the transport takes. So windows bind us only once the other side has shown that it moves them;
-//! ours are moved as data is consumed, and data beyond them is taken: whoever drives the connection stops reading.
+//! ours are moved as data is consumed, and data beyond them is taken: the driver of the connection stops reading.
 
 #[cfg(test)]
 mod tests;
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Takes what was read. After an error the connection is over; its output says so to the other side.
+    /// Takes what was read. After an error the connection is over; its output reports that to the peer.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Event>, Error> {
         self.decoder.push(bytes);
         let mut events = Vec::new();

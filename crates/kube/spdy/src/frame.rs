@@ -55,7 +55,7 @@ pub(crate) enum Control {
         stream: u32,
         delta: u32,
     },
-    /// One that nobody needs.
+    /// One that is not used.
     Other,
 }
 

@@ -4,7 +4,7 @@
 //! them (`kubectl port-forward` multiplexes its connections this way). What it is not: it owns no socket, no task and
 //! no clock, and knows nothing of what streams carry; `aro-kube-apiserver` drives it.
 //!
-//! The flow: whoever owns the transport gives what it read to [`Connection::receive`] and acts on the [`Event`]s, and
+//! The flow: the owner of the transport passes what it read to [`Connection::receive`] and acts on the [`Event`]s, and
 //! writes what [`Connection::take_output`] returns.
 //!
 //! Invariants: no input panics, or makes the connection hold more than its [`Limits`] allow: control frames and

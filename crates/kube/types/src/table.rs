@@ -66,7 +66,7 @@ fn column(of: &Value) -> ColumnDefinition {
     ColumnDefinition { kind: text(1), format: text(2), priority, description, name }
 }
 
-/// The columns of a built-in resource. `Name` and `Created At` for resources nobody wrote columns for.
+/// The columns of a built-in resource. `Name` and `Created At` for resources without columns of their own.
 pub fn columns(resource: &ResourceType) -> &'static [ColumnDefinition] {
     let name = format!("{}/{}", resource.api_version(), resource.plural);
     COLUMNS.get(&name).unwrap_or(&DEFAULT_COLUMNS)

@@ -1,7 +1,7 @@
 //! Rules of built-in types: what is wrong with an object, in upstream's words.
 //!
 //! Objects have their defaults and went through [`crate::strategy`]. Rules people run into are here; rules for corners
-//! of types that nobody here writes are not, and their values pass.
+//! of types that no client here writes are not, and their values pass.
 
 pub mod format;
 mod metadata;

@@ -1,16 +1,16 @@
-//! What to do about an error of the API.
+//! The class of an error of the API.
 
 use std::time::Duration;
 
 use aro_base::Class;
 
-/// Whether trying again can help.
+/// The class that decides about the next attempt.
 pub fn class_of(error: &kube::Error) -> Class {
     match error {
         kube::Error::Api(status) => match status.code {
-            // Somebody else was faster, or the server is busy or away.
+            // A conflict with another writer, or the server is busy or unavailable.
             409 | 429 | 500.. => Class::Retry,
-            // A type that is not served yet, or an object that is still to come.
+            // The type is not served yet, or the object is not created yet.
             404 => Class::Wait(Duration::from_secs(5)),
             _ => Class::Terminal,
         },

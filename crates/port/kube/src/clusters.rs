@@ -35,7 +35,7 @@ pub enum ClientError {
     /// There is neither a service account nor a kubeconfig.
     #[error("there is no cluster around: neither a pod's service account nor a kubeconfig")]
     Surroundings(#[source] Box<kube::config::InferConfigError>),
-    /// Nobody has told us about that cluster.
+    /// No client is registered for that cluster.
     #[error("no cluster `{0}` is known here")]
     Unknown(String),
 }
@@ -70,7 +70,7 @@ pub async fn of_surroundings() -> Result<(kube::Client, String), ClientError> {
 }
 
 fn of_config(mut config: kube::Config, cluster: &str) -> Result<kube::Client, ClientError> {
-    // Whoever calls decides about a refusal, and sooner: the client would try again for minutes. An eviction that would
+    // The caller decides about a refusal, and sooner: the client would retry for minutes. An eviction that would
     // break a budget is one of those.
     config.default_retry = false;
     let failed = |source| ClientError::Client { cluster: cluster.to_owned(), source: Box::new(source) };

@@ -1,6 +1,6 @@
 //! Events: what `kubectl describe` shows below an object. Best effort, as everywhere in Kubernetes.
 //!
-//! They are written by one task beside the controllers, so that nobody waits for them. When more come than can be
+//! They are written by one task beside the controllers, so that no pass waits for them. When more come than can be
 //! written, the rest is dropped and counted; an event that repeats within a while only gets a higher count.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ struct Note {
 
 /// Events that wait to be written; more are dropped.
 const WAITING: usize = 512;
-/// Events written at once, and per second in the long run. Whoever starts ten thousand pods does not read as many events,
+/// Events written at once, and per second in the long run. A start of ten thousand pods needs no ten thousand events,
 /// and writing them would cost more than the pods.
 const BURST: f64 = 500.0;
 const PER_SECOND: f64 = 50.0;
@@ -83,17 +83,17 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.tell(object, false, reason, message.into());
+        self.record(object, false, reason, message.into());
     }
 
-    /// Something needs somebody's attention.
+    /// An event of type Warning.
     pub fn warning<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        self.tell(object, true, reason, message.into());
+        self.record(object, true, reason, message.into());
     }
 
     /// How many were dropped because too many came at once.
@@ -101,7 +101,7 @@ impl Recorder {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn tell<K: Resource<DynamicType = ()>>(
+    fn record<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
         warning: bool,

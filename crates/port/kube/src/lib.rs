@@ -1,7 +1,7 @@
-//! Kubernetes clusters by name, for controllers that must not care which kind they are on.
+//! Kubernetes clusters by name, for controllers that work on any of them.
 //!
 //! A cluster is reached by kubeconfig (a real one, or one of ours over its socket) or as a service in this process.
-//! Either way controllers get a `kube::Client`, and nothing tells them which.
+//! Either way controllers get a `kube::Client` and cannot distinguish the two.
 //!
 //! [`informer`] keeps one shared copy of a resource's objects for all controllers of a process.
 //!

@@ -85,7 +85,7 @@ async fn a_deleted_cluster_stays_away_and_a_stopped_one_comes_back() -> Result<(
         "its keys are the same"
     );
     let fresh = clusters.ensure("goes").await?;
-    ensure!(fresh.space.version() < 300, "a new one begins at the beginning");
+    ensure!(fresh.store.version() < 300, "a new one begins at the beginning");
     clusters.close();
     Ok(())
 }
@@ -95,19 +95,24 @@ async fn a_cluster_that_was_left_half_filled_is_filled_at_the_next_start() -> Re
     let dir = tempfile::tempdir()?;
     let clusters = open(dir.path())?;
     let cluster = clusters.create("half").await?;
-    let before = cluster.space.shelf("clusterroles.rbac.authorization.k8s.io").len();
-    for (shelf, key) in [("namespaces", "kube-public"), ("clusterroles.rbac.authorization.k8s.io", "view")] {
-        let shelf = cluster.space.shelf(shelf);
-        let version = shelf.get(key).context("it is there")?.version;
-        let gone = cluster.space.commit(&shelf, key, Expect::Version(version), Change::Delete).await;
+    let before = cluster.store.watch_cache("clusterroles.rbac.authorization.k8s.io").len();
+    for (watch_cache, key) in
+        [("namespaces", "kube-public"), ("clusterroles.rbac.authorization.k8s.io", "view")]
+    {
+        let watch_cache = cluster.store.watch_cache(watch_cache);
+        let version = watch_cache.get(key).context("it is there")?.version;
+        let gone = cluster.store.commit(&watch_cache, key, Expect::Version(version), Change::Delete).await;
         ensure!(gone.is_ok(), "{gone:?}");
     }
     clusters.close();
     drop((clusters, cluster));
     let clusters = open(dir.path())?;
     let cluster = clusters.ensure("half").await?;
-    ensure!(cluster.space.shelf("namespaces").get("kube-public").is_some(), "the namespace is back");
-    ensure!(cluster.space.shelf("clusterroles.rbac.authorization.k8s.io").len() == before, "and the role");
+    ensure!(cluster.store.watch_cache("namespaces").get("kube-public").is_some(), "the namespace is back");
+    ensure!(
+        cluster.store.watch_cache("clusterroles.rbac.authorization.k8s.io").len() == before,
+        "and the role"
+    );
     clusters.close();
     Ok(())
 }

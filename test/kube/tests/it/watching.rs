@@ -64,7 +64,7 @@ impl Inside {
 
 /// A new cluster makes some objects by itself; tests that count begin after that.
 async fn furnished(cluster: &Cluster) -> Result<()> {
-    let maps = cluster.space.shelf("configmaps");
+    let maps = cluster.store.watch_cache("configmaps");
     wait::until("the default namespace to be furnished", || async {
         Ok(maps.get("default/kube-root-ca.crt").map(|_| ()))
     })

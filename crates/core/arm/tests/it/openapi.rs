@@ -289,7 +289,7 @@ fn the_tables_agree_with_the_published_documents_or_say_why_not() {
             }
         }
     }
-    assert!(unexpected.is_empty(), "differences nobody listed:\n{}", unexpected.join("\n"));
+    assert!(unexpected.is_empty(), "unlisted differences:\n{}", unexpected.join("\n"));
     let stale: Vec<_> = DIFFERENCES.iter().enumerate().filter(|(index, _)| !used.contains(index)).collect();
     assert!(stale.is_empty(), "listed differences that are none: {stale:?}");
 }

@@ -1,5 +1,5 @@
 //! The definitions against the published ones, and objects through the types and back.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails by panicking")]
 
 mod published;
 mod round_trip;

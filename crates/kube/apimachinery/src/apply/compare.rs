@@ -24,7 +24,7 @@ impl Comparison {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 
-    /// Without paths that nobody may own.
+    /// Without paths that no manager may own.
     pub(super) fn without(&self, fields: &Set) -> Self {
         Self {
             added: self.added.recursive_difference(fields),

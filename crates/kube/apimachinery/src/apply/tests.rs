@@ -365,7 +365,7 @@ fn the_first_apply_on_an_untracked_object_names_all_owners() {
     let config = thing(json!({"metadata": {"labels": {"b": "1"}}}));
     let live = apply(Some(&live), &config, &by("a", "T1")).unwrap().unwrap();
     assert_eq!(owners(&live)[1].0, "before-first-apply Update T1");
-    // The map stays somebody's, even when it is gone.
+    // The map keeps its manager, even when it is gone.
     let emptied = apply(Some(&live), &thing(json!({})), &by("a", "T2")).unwrap().unwrap();
     assert_eq!(emptied["metadata"]["labels"], json!({"a": "1"}));
 }
@@ -387,7 +387,7 @@ fn kubectl_takes_over_from_its_client_side_apply() {
     );
     let changed = patched(&live, &json!({"data": {"a": "9"}}), &by("human", "T2"));
     assert!(apply(Some(&changed), &config, &by("kubectl", "T3")).is_err());
-    assert!(apply(Some(&live), &config, &by("somebody", "T3")).is_err());
+    assert!(apply(Some(&live), &config, &by("another", "T3")).is_err());
 }
 
 #[test]
@@ -547,7 +547,7 @@ proptest! {
     #[test]
     fn each_leaf_of_a_tracked_object_has_an_owner(first in any_thing(), second in any_thing()) {
         let mut live = first;
-        // Objects that nobody owns anything of are not tracked.
+        // Objects without field managers are not tracked.
         live["data"] = json!({"a": "1"});
         update(None, &mut live, &by("m", "T0"));
         live["metadata"]["uid"] = json!("u");

@@ -18,7 +18,7 @@ pub(super) fn validate(config: &Value, typed: Typed<'_>) -> Result<(), String> {
     }
 }
 
-/// Where a check stands. On the stack: most configurations are sound, and nobody asks.
+/// Where a check stands. On the stack: most configurations are valid, and the path is not needed.
 #[derive(Clone, Copy)]
 enum Place<'p> {
     Root,

@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
 /// Tracks ownership for a create (`live` is `None`), update or patch: writes `metadata.managedFields` of `new`.
 ///
 /// Fields that the write added or changed go to its manager and leave all others; fields it removed leave everybody.
-/// Objects that nobody owns anything of stay so, until an apply.
+/// Objects without field managers stay so, until an apply.
 pub fn update(live: Option<&Value>, new: &mut Value, cx: &Context<'_>) {
     let entries = entries_for_update(live.unwrap_or(&NOTHING), new, cx);
     meta::remove(new, &["metadata", "managedFields"]);
@@ -140,7 +140,7 @@ fn yield_fields(
     cx: &Context<'_>,
     spared: impl Fn(&Entry) -> bool,
 ) -> Vec<(Entry, Set)> {
-    // Worked out for the first who may lose something: whoever applies alone has nobody to take from.
+    // Computed for the first manager that may lose a field: a single manager takes from no other.
     let mut own = None;
     let mut lost = Vec::new();
     let mut others: Vec<(String, Comparison)> = Vec::new();
@@ -316,7 +316,7 @@ fn show_manager(entry: &Entry) -> String {
     }
 }
 
-/// Takes out what the manager applied last time, does not apply now, and nobody else owns.
+/// Takes out what the manager applied last time, does not apply now, and no other manager owns.
 /// A map or list that lost all it had is null in the answer, as it is upstream: built-in types lose it when they are
 /// coerced, custom ones fail their checks unless they may be null.
 fn prune(merged: Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_>) -> Value {
@@ -351,7 +351,7 @@ fn prune(merged: Value, entries: &[Entry], last: Option<&Entry>, cx: &Context<'_
     remove_items(merged, &all.difference(&kept).intersection(&last_fields), typed)
 }
 
-/// kubectl may take what its client-side apply said and nobody changed since.
+/// kubectl may take the fields of its client-side apply that no other manager changed since.
 fn take_over(
     live: &Value,
     config: &Value,

@@ -110,7 +110,7 @@ fn count(whole: &str, fraction: &str, format: &Format, exponent: i32) -> Option<
     if shift >= 0 {
         if digits == 0 { Some(0) } else { digits.checked_mul(power?) }
     } else {
-        // Whoever wants some gets some: what is too small becomes the smallest.
+        // A positive amount stays positive: one that is too small becomes the smallest.
         Some(power.map_or(i128::from(digits != 0), |power| digits / power + i128::from(digits % power != 0)))
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Notes {
     pub error: Option<String>,
 }
 
-/// Where we are. Lives on the stack, so that a path costs nothing until somebody asks for it.
+/// Where we are. Lives on the stack, so that a path costs nothing until an error needs it.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
     Root,

@@ -30,7 +30,7 @@ impl FieldSelector {
                 terms.push(Term { field: field.to_owned(), equal, value });
             }
         }
-        // The parts' own order says which mistake is told first; it differs from that of terms, as `==` is `=` too.
+        // The parts' own order decides which error is reported first; it differs from that of terms, as `==` is `=` too.
         terms.sort_unstable();
         Ok(Self { terms })
     }

@@ -88,7 +88,7 @@ impl Parser {
         }
         let problems = label_key_problems(&key);
         if !problems.is_empty() {
-            // Upstream has no path here and says so.
+            // Upstream reports an empty path here.
             return Err(FieldError::invalid("<nil>", key, problems.join("; ")).to_string());
         }
         if negated {

@@ -38,7 +38,7 @@ fn bearer(header: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whom a token names. `None`: nobody, or nobody any more.
+/// The user of a token. `None`: the token names no user that exists.
 pub fn of_token(cluster: &Arc<Cluster>, token: &str) -> Option<User> {
     if token.contains('.') && token.len() == 23 {
         return of_bootstrap_token(cluster, token);
@@ -55,7 +55,7 @@ fn of_bootstrap_token(cluster: &Arc<Cluster>, token: &str) -> Option<User> {
     if !sound(id, 6) || !sound(secret, 16) {
         return None;
     }
-    let stored = cluster.space.shelf("secrets").get(&format!("kube-system/bootstrap-token-{id}"))?;
+    let stored = cluster.store.watch_cache("secrets").get(&format!("kube-system/bootstrap-token-{id}"))?;
     let object = stored.value();
     if object.get("type").and_then(Value::as_str) != Some("bootstrap.kubernetes.io/token")
         || meta::deletion_timestamp(&object).is_some()
@@ -91,7 +91,7 @@ fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
-/// Somebody who may speak for others becomes who they speak for.
+/// Impersonation: a user with permission acts as the user in the headers.
 fn impersonate(cluster: &Arc<Cluster>, user: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Status> {
     let values = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()

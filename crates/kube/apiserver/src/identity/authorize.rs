@@ -13,7 +13,7 @@ use super::nodes;
 use super::rules::Rule;
 use super::user::{MASTERS, User};
 use crate::cluster::Cluster;
-use crate::storage::{Shelf, Stored};
+use crate::storage::{Stored, WatchCache};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ pub struct Decision {
     pub reason: String,
 }
 
-const SHELVES: [&str; 4] = [
+const RESOURCES: [&str; 4] = [
     "clusterroles.rbac.authorization.k8s.io",
     "roles.rbac.authorization.k8s.io",
     "clusterrolebindings.rbac.authorization.k8s.io",
@@ -127,16 +127,17 @@ fn parse(place: usize, object: &Value) -> Parsed {
 
 impl Roles {
     fn compiled(&self, cluster: &Cluster) -> Arc<Compiled> {
-        let shelves: [Arc<Shelf>; 4] = SHELVES.map(|name| cluster.space.shelf(name));
-        let versions = [0, 1, 2, 3].map(|place: usize| shelves.get(place).map_or(0, |shelf| shelf.version()));
+        let watch_caches: [Arc<WatchCache>; 4] = RESOURCES.map(|name| cluster.store.watch_cache(name));
+        let versions = [0, 1, 2, 3]
+            .map(|place: usize| watch_caches.get(place).map_or(0, |watch_cache| watch_cache.version()));
         let mut kept = self.kept.lock();
         if kept.versions == Some(versions) {
             return kept.compiled.clone();
         }
         let mut before = std::mem::take(&mut kept.parsed);
         let mut compiled = Compiled::default();
-        for (place, shelf) in shelves.iter().enumerate() {
-            for stored in shelf.all() {
+        for (place, watch_cache) in watch_caches.iter().enumerate() {
+            for stored in watch_cache.all() {
                 let key = (place, stored.key.clone());
                 let parsed = match before.remove(&key) {
                     Some((version, parsed)) if version == stored.version => parsed,
@@ -203,7 +204,7 @@ pub fn authorize(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) ->
     }
 }
 
-/// Decides. Why something is not allowed is the error; why it is allowed nobody asks.
+/// Decides. The error is the reason for a refusal; a grant carries no reason.
 pub fn allow(cluster: &Arc<Cluster>, user: &User, asked: &Attributes<'_>) -> Result<(), String> {
     decide(cluster, user, asked, |_, _, _| ()).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Nobody gives away what they do not have.
+//! Privilege escalation: a user cannot grant permissions that the user does not have.
 
 use aro_kube_apimachinery::meta;
 use aro_kube_apimachinery::status::Status;

@@ -74,7 +74,7 @@ impl Keys {
         self.authority.issue(&leaf).map_err(KeysError::Make)
     }
 
-    /// A client certificate for whoever administers the cluster.
+    /// A client certificate for the cluster administrator.
     pub fn admin(&self, now: Timestamp) -> Result<Issued, KeysError> {
         self.client(Subject::new("kubernetes-admin", [MASTERS]), now)
     }

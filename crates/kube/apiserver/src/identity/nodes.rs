@@ -37,7 +37,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     serde_json::from_value(rules).unwrap_or_default()
 });
 
-/// Allows, or says why not; an empty reason is nobody's fault.
+/// Allows, or returns the reason for the refusal; the reason may be empty.
 pub(super) fn decide(cluster: &Arc<Cluster>, node: &str, asked: &Attributes<'_>) -> Result<(), String> {
     if node.is_empty() {
         return Err("unknown node for user \"system:node:\"".to_owned());

@@ -1,6 +1,6 @@
 //! Certificate signing requests: who may approve, what is approved by itself, and signing.
 //!
-//! The built-in signers issue from the cluster's own authority. Requests for other signers are left to whoever runs
+//! The built-in signers issue from the cluster's own authority. Requests for other signers are left to the controller that runs
 //! them: they write `status.certificate` themselves.
 
 use std::sync::Arc;
@@ -71,8 +71,8 @@ enum Act {
 
 /// Approves what needs no human, and signs what is approved.
 pub async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
-    let shelf = cluster.space.shelf(SIGNING_REQUESTS);
-    let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
+    let watch_cache = cluster.store.watch_cache(SIGNING_REQUESTS);
+    let Some(stored) = cluster.store.latest(&watch_cache, name) else { return Ok(()) };
     let csr = stored.value();
     let text = |path: &[&str]| meta::get(&csr, path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let pem =
@@ -84,13 +84,13 @@ pub async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
             let now = rfc3339(cluster.now());
             let approved = json!({"type": "Approved", "status": "True", "reason": "AutoApproved", "message": message,
                 "lastUpdateTime": now, "lastTransitionTime": now});
-            modify(cluster, &shelf, name, |live| add_condition(live, "Approved", &approved)).await
+            modify(cluster, &watch_cache, name, |live| add_condition(live, "Approved", &approved)).await
         }
         Act::Fail(message) => {
             let now = rfc3339(cluster.now());
             let failed = json!({"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": message,
                 "lastUpdateTime": now, "lastTransitionTime": now});
-            modify(cluster, &shelf, name, |live| add_condition(live, "Failed", &failed)).await
+            modify(cluster, &watch_cache, name, |live| add_condition(live, "Failed", &failed)).await
         }
         Act::Sign(usage) => {
             let asked =
@@ -99,7 +99,7 @@ pub async fn settle(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
                 Validity::from_now(cluster.now(), SignedDuration::from_secs(asked.clamp(600, YEAR)));
             let signed = cluster.keys.authority.sign(&request, usage, validity);
             let certificate = signed.map_err(|error| Status::internal(chain(&error)))?;
-            modify(cluster, &shelf, name, |live| {
+            modify(cluster, &watch_cache, name, |live| {
                 let mut new = live.clone();
                 meta::set(&mut new, &["status", "certificate"], json!(STANDARD.encode(&certificate)));
                 Some(new)
@@ -135,7 +135,7 @@ fn decide(cluster: &Arc<Cluster>, csr: &Value, request: &SigningRequest) -> Act 
         CLIENT => client_problem(&usages),
         KUBELET_CLIENT => kubelet_client_problem(request, &usages),
         KUBELET_SERVING => kubelet_serving_problem(request, &usages),
-        // Somebody else's.
+        // Of another signer.
         _ => return Act::Nothing,
     };
     if condition(csr, "Approved").is_some() {

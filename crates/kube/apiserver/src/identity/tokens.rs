@@ -94,7 +94,7 @@ impl Signer {
     }
 }
 
-/// Checks a token: its signature, its time, for whom it is, and that whoever and whatever it is bound to is still there.
+/// Checks a token: its signature, its time, its audience, and that the account and the object it is bound to still exist.
 pub fn verify(cluster: &Arc<Cluster>, token: &str, audiences: &[String]) -> Result<User, String> {
     let signer = cluster.signer()?;
     let claims = if let Some(claims) = signer.seen.get(token) {
@@ -134,8 +134,8 @@ fn still_good(cluster: &Arc<Cluster>, claims: &Claims) -> Result<User, String> {
     }
     let bound = &claims.bound;
     let namespace = &bound.namespace;
-    let there = |shelf: &str, key: &str, named: &Named, what: &str| -> Result<(), String> {
-        let found = cluster.space.shelf(shelf).get(key).map(|stored| stored.value());
+    let there = |watch_cache: &str, key: &str, named: &Named, what: &str| -> Result<(), String> {
+        let found = cluster.store.watch_cache(watch_cache).get(key).map(|stored| stored.value());
         match found {
             None => Err(format!("{what} {:?} not found", named.name)),
             Some(object) if meta::uid(&object) != named.uid => {
@@ -180,7 +180,7 @@ pub fn request(mut call: Call) -> Result<Answer, Status> {
         return Err(crate::rest::method_not_allowed());
     }
     let mut review = call.read_other("authentication.k8s.io", "v1", "TokenRequest")?;
-    let Some(account) = call.shelf.get(&call.key()) else { return Err(call.not_found()) };
+    let Some(account) = call.watch_cache.get(&call.key()) else { return Err(call.not_found()) };
     let account = account.value();
     super::nodes::restriction::token::admit(&call, &review)?;
     let asked = meta::get(&review, &["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or(DEFAULT);
@@ -255,7 +255,7 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
     };
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
-    let (shelf, key) = match kind {
+    let (watch_cache, key) = match kind {
         "Pod" => ("pods", format!("{}/{name}", call.namespace)),
         "Secret" => ("secrets", format!("{}/{name}", call.namespace)),
         "Node" => ("nodes", name.to_owned()),
@@ -267,8 +267,9 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
             return Err(Status::bad_request(message));
         }
     };
-    let Some(object) = call.cluster.space.shelf(shelf).get(&key).map(|stored| stored.value()) else {
-        return Err(Status::not_found(&aro_kube_apimachinery::GroupResource::new("", shelf), name));
+    let Some(object) = call.cluster.store.watch_cache(watch_cache).get(&key).map(|stored| stored.value())
+    else {
+        return Err(Status::not_found(&aro_kube_apimachinery::GroupResource::new("", watch_cache), name));
     };
     let uid = text("uid");
     if !uid.is_empty() && uid != meta::uid(&object) {
@@ -291,7 +292,7 @@ fn bind(call: &Call, review: &Value, bound: &mut Bound) -> Result<(), Status> {
                 return Err(Status::bad_request(why));
             }
             let node = meta::get(&object, &["spec", "nodeName"]).and_then(Value::as_str).unwrap_or_default();
-            let node = call.cluster.space.shelf("nodes").get(node).map(|node| node.value());
+            let node = call.cluster.store.watch_cache("nodes").get(node).map(|node| node.value());
             bound.node = node
                 .map(|node| Named { name: meta::name(&node).to_owned(), uid: meta::uid(&node).to_owned() });
             bound.pod = Some(named);

@@ -11,11 +11,11 @@ use super::{CLUSTER_ROLES, modify};
 use crate::cluster::Cluster;
 
 pub(super) async fn reconcile(cluster: &Arc<Cluster>) -> Result<(), Status> {
-    let shelf = cluster.space.shelf(CLUSTER_ROLES);
-    let roles: Vec<Value> = shelf.all().iter().map(|role| role.value()).collect();
+    let watch_cache = cluster.store.watch_cache(CLUSTER_ROLES);
+    let roles: Vec<Value> = watch_cache.all().iter().map(|role| role.value()).collect();
     for role in roles.iter().filter(|role| role.get("aggregationRule").is_some_and(Value::is_object)) {
         let rules = rules_of(role, &roles);
-        modify(cluster, &shelf, meta::name(role), |live| {
+        modify(cluster, &watch_cache, meta::name(role), |live| {
             let mut new = live.clone();
             new["rules"] = json!(rules);
             Some(new)

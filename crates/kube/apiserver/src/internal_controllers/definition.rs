@@ -11,10 +11,10 @@ use crate::cluster::{Cluster, DEFINITIONS, rfc3339};
 use crate::rest::{CLEANUP, DeleteOptions, delete_object};
 
 pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
-    let shelf = cluster.space.shelf(DEFINITIONS);
+    let watch_cache = cluster.store.watch_cache(DEFINITIONS);
     let now = rfc3339(cluster.now());
     let others: Vec<Value> =
-        shelf.all().iter().filter(|other| &*other.key != name).map(|other| other.value()).collect();
+        watch_cache.all().iter().filter(|other| &*other.key != name).map(|other| other.value()).collect();
     let settled = |live: &Value| {
         let others: Vec<&Value> = others.iter().collect();
         let mut new = live.clone();
@@ -22,11 +22,11 @@ pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), 
         new
     };
     // Served before it is `Established`: a client that waits for the condition may use the type at once.
-    let next = cluster.space.latest(&shelf, name).map(|stored| settled(&stored.value()));
+    let next = cluster.store.latest(&watch_cache, name).map(|stored| settled(&stored.value()));
     reload(cluster, next).await?;
     // A change meanwhile enqueues the definition again.
-    modify(cluster, &shelf, name, |live| Some(settled(live))).await?;
-    let Some(stored) = cluster.space.latest(&shelf, name) else { return Ok(()) };
+    modify(cluster, &watch_cache, name, |live| Some(settled(live))).await?;
+    let Some(stored) = cluster.store.latest(&watch_cache, name) else { return Ok(()) };
     let crd = stored.value();
     if meta::deletion_timestamp(&crd).is_some() && meta::finalizers(&crd).any(|known| known == CLEANUP) {
         return clean_up(cluster, name, &crd).await;
@@ -42,13 +42,13 @@ async fn reload(cluster: &Arc<Cluster>, next: Option<Value>) -> Result<(), Statu
 }
 
 async fn clean_up(cluster: &Arc<Cluster>, name: &str, crd: &Value) -> Result<(), Status> {
-    let definitions = cluster.space.shelf(DEFINITIONS);
+    let definitions = cluster.store.watch_cache(DEFINITIONS);
     let types = cluster.types();
     let text = |path: &[&str]| meta::get(crd, path).and_then(Value::as_str).unwrap_or_default();
     let (group, plural) = (text(&["spec", "group"]), text(&["spec", "names", "plural"]));
     let served =
         types.custom().find(|served| served.resource.gvk.group == group && served.resource.plural == plural);
-    let instances = cluster.space.shelf(&format!("{plural}.{group}"));
+    let instances = cluster.store.watch_cache(&format!("{plural}.{group}"));
     if let Some(served) = served {
         cluster.deletion_waiters.add_definition(&instances.name, name);
         for object in instances.all() {

@@ -12,39 +12,39 @@ use super::namespace_defaults::ensure_defaults;
 use super::{NAMESPACES, WorkItem, modify};
 use crate::cluster::{Cluster, rfc3339};
 use crate::rest::{DeleteOptions, Policy, delete_object};
-use crate::storage::Shelf;
+use crate::storage::WatchCache;
 
 /// Namespaces and definitions that wait for the deletion of their objects.
 #[derive(Debug, Default)]
 pub struct DeletionWaiters {
     namespaces: Mutex<HashSet<Box<str>>>,
-    /// By the shelf of their objects.
+    /// By the watch cache of their objects.
     definitions: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
 impl DeletionWaiters {
     /// An object was deleted: enqueues what waited for it.
-    pub(super) fn notify(&self, cluster: &Arc<Cluster>, shelf: &Shelf, namespace: &str) {
+    pub(super) fn notify(&self, cluster: &Arc<Cluster>, watch_cache: &WatchCache, namespace: &str) {
         if !namespace.is_empty() && self.namespaces.lock().contains(namespace) {
             cluster.work.add(cluster, WorkItem::Namespace(namespace.into()));
         }
-        if let Some(definition) = self.definitions.lock().get(&shelf.name) {
+        if let Some(definition) = self.definitions.lock().get(&watch_cache.name) {
             cluster.work.add(cluster, WorkItem::Definition(definition.clone()));
         }
     }
 
-    pub(super) fn add_definition(&self, shelf: &str, definition: &str) {
-        self.definitions.lock().insert(shelf.into(), definition.into());
+    pub(super) fn add_definition(&self, watch_cache: &str, definition: &str) {
+        self.definitions.lock().insert(watch_cache.into(), definition.into());
     }
 
-    pub(super) fn remove_definition(&self, shelf: &str) {
-        self.definitions.lock().remove(shelf);
+    pub(super) fn remove_definition(&self, watch_cache: &str) {
+        self.definitions.lock().remove(watch_cache);
     }
 }
 
 pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), Status> {
-    let shelf = cluster.space.shelf(NAMESPACES);
-    let Some(stored) = cluster.space.latest(&shelf, name) else {
+    let watch_cache = cluster.store.watch_cache(NAMESPACES);
+    let Some(stored) = cluster.store.latest(&watch_cache, name) else {
         cluster.deletion_waiters.namespaces.lock().remove(name);
         return Ok(());
     };
@@ -56,7 +56,7 @@ pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), 
     let left = empty(cluster, name).await?;
     let now = rfc3339(cluster.now());
     if left.is_empty() {
-        return modify(cluster, &shelf, name, |live| {
+        return modify(cluster, &watch_cache, name, |live| {
             let finalizers = meta::get(live, &["spec", "finalizers"]).and_then(Value::as_array)?;
             let kept: Vec<&Value> =
                 finalizers.iter().filter(|finalizer| *finalizer != "kubernetes").collect();
@@ -70,7 +70,7 @@ pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), 
         })
         .await;
     }
-    modify(cluster, &shelf, name, |live| {
+    modify(cluster, &watch_cache, name, |live| {
         let mut new = live.clone();
         meta::set(&mut new, &["status", "conditions"], conditions(live, &left, &now));
         Some(new)
@@ -86,13 +86,13 @@ async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize,
     for served in cluster.types().all() {
         if !served.resource.namespaced
             || !served.resource.allows("delete")
-            || !done.insert(served.shelf.clone())
+            || !done.insert(served.watch_cache.clone())
         {
             continue;
         }
-        let shelf = cluster.space.shelf_if_there(&served.shelf);
-        let Some(shelf) = shelf else { continue };
-        let objects = shelf.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
+        let watch_cache = cluster.store.shelf_if_there(&served.watch_cache);
+        let Some(watch_cache) = watch_cache else { continue };
+        let objects = watch_cache.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
         let options = DeleteOptions { policy: Some(Policy::Background), ..DeleteOptions::default() };
         for object in &objects {
             match delete_object(cluster, &served, &object.key, &options).await {
@@ -100,7 +100,7 @@ async fn empty(cluster: &Arc<Cluster>, name: &str) -> Result<Vec<(String, usize,
                 _ => {}
             }
         }
-        let remaining = shelf.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
+        let remaining = watch_cache.list(&prefix, None, usize::MAX, || 0, |_| true).objects;
         if !remaining.is_empty() {
             let mut finalizers: Vec<String> = remaining
                 .iter()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{NAMESPACES, modify};
 use crate::cluster::{Cluster, rfc3339};
-use crate::storage::{Change, Draft, Event, EventKind, Expect, Shelf, WriteFailed};
+use crate::storage::{Change, Draft, Event, EventKind, Expect, WatchCache, WriteFailed};
 
 const ACCOUNTS: &str = "serviceaccounts";
 const ACCOUNT: &str = "default";
@@ -18,8 +18,8 @@ const ROOT: &str = "kube-root-ca.crt";
 const ABOUT: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// Whether an event changed or deleted a default object.
-pub(super) fn concerns(shelf: &Shelf, event: &Event) -> bool {
-    match &*shelf.name {
+pub(super) fn concerns(watch_cache: &WatchCache, event: &Event) -> bool {
+    match &*watch_cache.name {
         ACCOUNTS => event.kind == EventKind::Deleted && event.object.name() == ACCOUNT,
         MAPS => event.kind != EventKind::Added && event.object.name() == ROOT,
         _ => false,
@@ -46,7 +46,7 @@ pub(super) async fn ensure_defaults(cluster: &Arc<Cluster>, namespace: &str) -> 
     }]);
     ensure(cluster, ACCOUNTS, &account).await?;
     ensure(cluster, MAPS, &root).await?;
-    let maps = cluster.space.shelf(MAPS);
+    let maps = cluster.store.watch_cache(MAPS);
     modify(cluster, &maps, &format!("{namespace}/{ROOT}"), |live| {
         let mut new = live.clone();
         new["data"] = data.clone();
@@ -60,15 +60,15 @@ fn metadata(cluster: &Cluster, namespace: &str, name: &str) -> Value {
     json!({"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": rfc3339(cluster.now())})
 }
 
-async fn ensure(cluster: &Arc<Cluster>, shelf: &str, object: &Value) -> Result<(), Status> {
-    let shelf = cluster.space.shelf(shelf);
+async fn ensure(cluster: &Arc<Cluster>, watch_cache: &str, object: &Value) -> Result<(), Status> {
+    let watch_cache = cluster.store.watch_cache(watch_cache);
     let namespace = meta::namespace(object);
     let key = format!("{namespace}/{}", meta::name(object));
-    if cluster.space.latest(&shelf, &key).is_some() {
+    if cluster.store.latest(&watch_cache, &key).is_some() {
         return Ok(());
     }
     let change = Change::Put(Draft::of(object));
-    let stored = match cluster.space.commit(&shelf, &key, Expect::Absent, change).await {
+    let stored = match cluster.store.commit(&watch_cache, &key, Expect::Absent, change).await {
         Ok(stored) => stored,
         Err(WriteFailed::Changed(_)) => return Ok(()),
         Err(WriteFailed::Unavailable) => return Err(Status::unavailable("the storage takes no writes")),
@@ -77,14 +77,14 @@ async fn ensure(cluster: &Arc<Cluster>, shelf: &str, object: &Value) -> Result<(
         return Ok(());
     }
     // The namespace was marked for deletion meanwhile, and may have been emptied already.
-    match cluster.space.commit(&shelf, &key, Expect::Version(stored.version), Change::Delete).await {
+    match cluster.store.commit(&watch_cache, &key, Expect::Version(stored.version), Change::Delete).await {
         Ok(_) | Err(WriteFailed::Changed(_)) => Ok(()),
         Err(WriteFailed::Unavailable) => Err(Status::unavailable("the storage takes no writes")),
     }
 }
 
 fn stays(cluster: &Cluster, namespace: &str) -> bool {
-    let shelf = cluster.space.shelf(NAMESPACES);
-    let stored = cluster.space.latest(&shelf, namespace);
+    let watch_cache = cluster.store.watch_cache(NAMESPACES);
+    let stored = cluster.store.latest(&watch_cache, namespace);
     stored.is_some_and(|stored| meta::deletion_timestamp(&stored.value()).is_none())
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{WorkItem, modify};
 use crate::cluster::Cluster;
 use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Policy, delete_object};
-use crate::storage::{Event, EventKind, Shelf, Stored};
+use crate::storage::{Event, EventKind, Stored, WatchCache};
 use crate::types::Served;
 
 /// Where the objects of one owner are.
@@ -25,9 +25,9 @@ pub struct Owners {
     owned: Mutex<HashMap<Box<str>, Owned>>,
 }
 
-/// A shelf that can be part of a key.
+/// A watch cache that can be part of a key.
 #[derive(Debug)]
-pub struct Place(pub Arc<Shelf>);
+pub struct Place(pub Arc<WatchCache>);
 
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
@@ -44,12 +44,18 @@ impl std::hash::Hash for Place {
 }
 
 impl Owners {
-    fn replace(&self, shelf: &Arc<Shelf>, key: &Arc<str>, before: &[Box<str>], after: &[Box<str>]) {
+    fn replace(
+        &self,
+        watch_cache: &Arc<WatchCache>,
+        key: &Arc<str>,
+        before: &[Box<str>],
+        after: &[Box<str>],
+    ) {
         if before.is_empty() && after.is_empty() {
             return;
         }
         let mut owned = self.owned.lock();
-        let entry = || (Place(shelf.clone()), key.clone());
+        let entry = || (Place(watch_cache.clone()), key.clone());
         for uid in before.iter().filter(|uid| !after.contains(uid)) {
             if let Some(objects) = owned.get_mut(uid) {
                 objects.remove(&entry());
@@ -63,7 +69,7 @@ impl Owners {
         }
     }
 
-    fn of(&self, uid: &str) -> Vec<(Arc<Shelf>, Arc<str>)> {
+    fn of(&self, uid: &str) -> Vec<(Arc<WatchCache>, Arc<str>)> {
         let owned = self.owned.lock();
         let objects = owned.get(uid).into_iter().flatten();
         objects.map(|(place, key)| (place.0.clone(), key.clone())).collect()
@@ -76,25 +82,28 @@ impl Owners {
 
 /// Reads the index anew, at a start.
 pub(super) fn load(cluster: &Arc<Cluster>) {
-    for shelf in cluster.space.shelves() {
-        for object in shelf.all() {
+    for watch_cache in cluster.store.watch_caches() {
+        for object in watch_cache.all() {
             if !object.owners.is_empty() {
-                cluster.owners.replace(&shelf, &object.key, &[], &object.owners);
+                cluster.owners.replace(&watch_cache, &object.key, &[], &object.owners);
                 // An owner may have been deleted by a process that ended before it enqueued this.
-                cluster.work.add(cluster, WorkItem::Owned { shelf: shelf.clone(), key: object.key.clone() });
+                cluster.work.add(
+                    cluster,
+                    WorkItem::Owned { watch_cache: watch_cache.clone(), key: object.key.clone() },
+                );
             }
         }
     }
 }
 
-pub(super) fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event) {
+pub(super) fn observe(cluster: &Arc<Cluster>, watch_cache: &Arc<WatchCache>, event: &Event) {
     let none: &[Box<str>] = &[];
     let before = event.previous.as_ref().map_or(none, |previous| &previous.owners);
     let after = if event.kind == EventKind::Deleted { none } else { &event.object.owners };
     let key = &event.object.key;
-    cluster.owners.replace(shelf, key, before, after);
+    cluster.owners.replace(watch_cache, key, before, after);
     if !after.is_empty() && before != after {
-        cluster.work.add(cluster, WorkItem::Owned { shelf: shelf.clone(), key: key.clone() });
+        cluster.work.add(cluster, WorkItem::Owned { watch_cache: watch_cache.clone(), key: key.clone() });
     }
     if event.kind == EventKind::Deleted && !(cluster.owners.is_empty() && before.is_empty()) {
         cluster.work.add(cluster, WorkItem::OwnerGone(event.object.clone()));
@@ -104,12 +113,12 @@ pub(super) fn observe(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, event: &Event)
 /// An object was deleted: checks its dependents, and its owners, which may have waited for it.
 pub(super) async fn owner_gone(cluster: &Arc<Cluster>, gone: &Stored) -> Result<(), Status> {
     let object = gone.value();
-    for (shelf, key) in cluster.owners.of(meta::uid(&object)) {
-        check(cluster, &shelf, &key).await?;
+    for (watch_cache, key) in cluster.owners.of(meta::uid(&object)) {
+        check(cluster, &watch_cache, &key).await?;
     }
     for owner in meta::owner_references(&object) {
         if let Some((served, key)) = find(cluster, owner, meta::namespace(&object)) {
-            terminate(cluster, &cluster.space.shelf(&served.shelf), &key).await?;
+            terminate(cluster, &cluster.store.watch_cache(&served.watch_cache), &key).await?;
         }
     }
     Ok(())
@@ -166,8 +175,8 @@ fn head(stored: &Stored) -> Value {
 
 fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
     let Some((served, key)) = find(cluster, owner, namespace) else { return OwnerState::Unknown };
-    let shelf = cluster.space.shelf(&served.shelf);
-    let Some(found) = cluster.space.latest(&shelf, &key) else { return OwnerState::Gone };
+    let watch_cache = cluster.store.watch_cache(&served.watch_cache);
+    let Some(found) = cluster.store.latest(&watch_cache, &key) else { return OwnerState::Gone };
     let found = head(&found);
     if Some(meta::uid(&found)) != owner.get("uid").and_then(Value::as_str) {
         return OwnerState::Gone;
@@ -178,8 +187,12 @@ fn state_of(cluster: &Cluster, owner: &Value, namespace: &str) -> OwnerState {
 }
 
 /// Deletes an object all of whose owners are gone; forgets owners that are gone when others are left.
-pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
-    let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
+pub(super) async fn check(
+    cluster: &Arc<Cluster>,
+    watch_cache: &Arc<WatchCache>,
+    key: &str,
+) -> Result<(), Status> {
+    let Some(stored) = cluster.store.latest(watch_cache, key) else { return Ok(()) };
     let object = head(&stored);
     let owners = meta::owner_references(&object);
     if owners.is_empty() {
@@ -198,13 +211,13 @@ pub(super) async fn check(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str)
         }
     }
     if !alive && (waited_for || !gone.is_empty()) {
-        return collect(cluster, shelf, &stored.value(), waited_for).await;
+        return collect(cluster, watch_cache, &stored.value(), waited_for).await;
     }
     if gone.is_empty() {
         return Ok(());
     }
     let gone: Vec<String> = gone.into_iter().map(str::to_owned).collect();
-    modify(cluster, shelf, key, |live| {
+    modify(cluster, watch_cache, key, |live| {
         let mut new = live.clone();
         forget_owners(&mut new, |uid| gone.iter().any(|known| known == uid));
         Some(new)
@@ -225,7 +238,7 @@ fn forget_owners(object: &mut Value, forget: impl Fn(&str) -> bool) {
 
 async fn collect(
     cluster: &Arc<Cluster>,
-    shelf: &Arc<Shelf>,
+    watch_cache: &Arc<WatchCache>,
     object: &Value,
     waited_for: bool,
 ) -> Result<(), Status> {
@@ -250,7 +263,7 @@ async fn collect(
     let name = meta::name(object);
     let namespace = meta::namespace(object);
     let key = if served.resource.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
-    let _ = shelf;
+    let _ = watch_cache;
     match delete_object(cluster, served, &key, &options).await {
         // Gone, or another one of the same name.
         Err(status) if status.code == 404 || status.code == 409 => Ok(()),
@@ -260,8 +273,12 @@ async fn collect(
 }
 
 /// An object is marked for deletion: carries out its policy, then removes the finalizer of that policy.
-pub(super) async fn terminate(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &str) -> Result<(), Status> {
-    let Some(stored) = cluster.space.latest(shelf, key) else { return Ok(()) };
+pub(super) async fn terminate(
+    cluster: &Arc<Cluster>,
+    watch_cache: &Arc<WatchCache>,
+    key: &str,
+) -> Result<(), Status> {
+    let Some(stored) = cluster.store.latest(watch_cache, key) else { return Ok(()) };
     let object = stored.value();
     if meta::deletion_timestamp(&object).is_none() {
         return Ok(());
@@ -269,26 +286,26 @@ pub(super) async fn terminate(cluster: &Arc<Cluster>, shelf: &Arc<Shelf>, key: &
     let uid = meta::uid(&object).to_owned();
     let named = |name: &str| meta::finalizers(&object).any(|known| known == name);
     if named(ORPHAN) {
-        for (shelf, key) in cluster.owners.of(&uid) {
-            modify(cluster, &shelf, &key, |live| {
+        for (watch_cache, key) in cluster.owners.of(&uid) {
+            modify(cluster, &watch_cache, &key, |live| {
                 let mut new = live.clone();
                 forget_owners(&mut new, |known| known == uid);
                 Some(new)
             })
             .await?;
         }
-        return drop_finalizer(cluster, shelf, key, ORPHAN).await;
+        return drop_finalizer(cluster, watch_cache, key, ORPHAN).await;
     }
     if named(FOREGROUND) {
         let owned = cluster.owners.of(&uid);
         let mut blocked = false;
-        for (shelf, key) in &owned {
-            check(cluster, shelf, key).await?;
-            let left = cluster.space.latest(shelf, key).map(|stored| stored.value());
+        for (watch_cache, key) in &owned {
+            check(cluster, watch_cache, key).await?;
+            let left = cluster.store.latest(watch_cache, key).map(|stored| stored.value());
             blocked |= left.is_some_and(|left| blocks(&left, &uid));
         }
         if !blocked {
-            return drop_finalizer(cluster, shelf, key, FOREGROUND).await;
+            return drop_finalizer(cluster, watch_cache, key, FOREGROUND).await;
         }
     }
     Ok(())
@@ -304,11 +321,11 @@ fn blocks(object: &Value, uid: &str) -> bool {
 
 pub(super) async fn drop_finalizer(
     cluster: &Arc<Cluster>,
-    shelf: &Arc<Shelf>,
+    watch_cache: &Arc<WatchCache>,
     key: &str,
     finalizer: &str,
 ) -> Result<(), Status> {
-    modify(cluster, shelf, key, |live| {
+    modify(cluster, watch_cache, key, |live| {
         let kept: Vec<&str> = meta::finalizers(live).filter(|name| *name != finalizer).collect();
         let mut new = live.clone();
         if kept.is_empty() {

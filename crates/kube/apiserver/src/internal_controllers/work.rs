@@ -12,7 +12,7 @@ use aro_net::Backoff;
 use aro_runtime::{Phase, Scope};
 
 use crate::cluster::Cluster;
-use crate::storage::{Shelf, Stored};
+use crate::storage::{Stored, WatchCache};
 
 /// Passes at once, in the whole process.
 const OPTIONS: RunnerOptions = RunnerOptions {
@@ -30,14 +30,14 @@ pub enum WorkItem {
     Namespace(Box<str>),
     /// An object names owners.
     Owned {
-        shelf: Arc<Shelf>,
+        watch_cache: Arc<WatchCache>,
         key: Arc<str>,
     },
     /// An object was deleted that others may name as their owner.
     OwnerGone(Arc<Stored>),
     /// An object is marked for deletion.
     Terminating {
-        shelf: Arc<Shelf>,
+        watch_cache: Arc<WatchCache>,
         key: Arc<str>,
     },
     SigningRequest(Box<str>),
@@ -50,9 +50,11 @@ impl WorkItem {
         match self {
             Self::Definition(name) => format!("{cluster} definition {name}"),
             Self::Namespace(name) => format!("{cluster} namespace {name}"),
-            Self::Owned { shelf, key } => format!("{cluster} owned {} {key}", shelf.name),
+            Self::Owned { watch_cache, key } => format!("{cluster} owned {} {key}", watch_cache.name),
             Self::OwnerGone(stored) => format!("{cluster} gone {} {}", stored.key, stored.version),
-            Self::Terminating { shelf, key } => format!("{cluster} terminating {} {key}", shelf.name),
+            Self::Terminating { watch_cache, key } => {
+                format!("{cluster} terminating {} {key}", watch_cache.name)
+            }
             Self::SigningRequest(name) => format!("{cluster} signing {name}"),
             Self::AggregateRoles => format!("{cluster} aggregate"),
         }

@@ -55,7 +55,7 @@ pub(super) async fn run<R, W>(
         () = both => {}
         () = stop.cancelled() => {}
     }
-    // Nobody is left to be told that this failed.
+    // The client is gone; there is no place to report the failure to.
     let _ = tokio::time::timeout(GOODBYE, to_client.close()).await;
 }
 
@@ -66,7 +66,7 @@ where
 {
     while let Some(Ok(message)) = from_client.next().await {
         let Some((channel, bytes)) = codec.decode(message) else { return };
-        // Nobody listens on channels for errors.
+        // Channels for errors are never read.
         if channel % 2 == 0
             && !bytes.is_empty()
             && let Some(sender) = senders.get_mut(usize::from(channel / 2))
@@ -95,7 +95,7 @@ where
         if !bytes.is_empty() && to_client.send(codec.encode(channel, &bytes)).await.is_err() {
             return;
         }
-        // Whoever waits may have given up.
+        // The waiting task may have ended.
         let _ = sent.send(());
     }
 }

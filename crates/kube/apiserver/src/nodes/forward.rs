@@ -25,7 +25,7 @@ pub(super) struct Target {
 
 /// What a forwarded connection wants of who carries it.
 pub(super) enum Wish {
-    /// To be sent. `sent` is told when it was taken; dropped when the stream is gone.
+    /// To be sent. `sent` is notified when it was taken; dropped when the stream is gone.
     Send { stream: u32, bytes: Bytes, fin: bool, sent: oneshot::Sender<()> },
     /// The pod has taken this much.
     Consumed { stream: u32, bytes: usize },
@@ -73,7 +73,7 @@ async fn carry(target: &Target, port: u16, mut streams: Streams) -> Result<(), G
         Err(error) => {
             let PodIdentity { name, uid, .. } = &target.pod;
             let message = format!("error forwarding port {port} to pod {name}, uid {uid}: {error}");
-            // Said before the data ends: whoever waits for the end of data looks here next.
+            // Sent before the data ends: a client that waits for the end of data reads this next.
             streams.send(streams.error, message.into(), true).await?;
             return streams.send(streams.data, Bytes::new(), true).await;
         }
@@ -89,7 +89,7 @@ async fn carry(target: &Target, port: u16, mut streams: Streams) -> Result<(), G
             let _ = streams.wishes.send(Wish::Consumed { stream: streams.data, bytes: bytes.len() }).await;
         }
         if taking {
-            // If that fails, the pod has closed the connection: reading says so, too.
+            // If that fails, the pod has closed the connection: reading fails, too.
             let _ = to_pod.shutdown().await;
         }
     };

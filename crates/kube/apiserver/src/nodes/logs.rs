@@ -21,7 +21,7 @@ pub async fn logs(call: &Call) -> Result<Answer, Status> {
     let pod = pod_of(call)?;
     let container = container::choose(&pod, call.query.get("container").unwrap_or_default())?;
     if node_name(&pod).is_empty() {
-        // Nothing was ever written; upstream says so with an empty answer.
+        // Nothing was ever written; upstream answers with an empty body.
         let mut answer = Response::new(Body::Full(Bytes::new()));
         *answer.status_mut() = StatusCode::NO_CONTENT;
         return Ok(answer);

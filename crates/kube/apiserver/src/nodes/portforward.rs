@@ -96,7 +96,7 @@ fn disagree(problem: Disagreement) -> Answer {
 fn greeting(agreed: &Protocol) -> Vec<(HeaderName, &str)> {
     fn websocket<'a>(accept: &'a str, chosen: &'a str) -> Vec<(HeaderName, &'a str)> {
         let mut headers = vec![(UPGRADE, "websocket"), (SEC_WEBSOCKET_ACCEPT, accept)];
-        // A client that names no protocol is told none.
+        // A client that names no protocol gets none in the answer.
         headers.extend((!chosen.is_empty()).then_some((SEC_WEBSOCKET_PROTOCOL, chosen)));
         headers
     }

@@ -43,7 +43,7 @@ where
                 return;
             }
         }
-        // Nobody is left to be told that this failed.
+        // The client is gone; there is no place to report the failure to.
         let _ = to_client.close().await;
     };
     tokio::pin!(write);
@@ -264,7 +264,7 @@ impl Tunnel {
         fin: bool,
     ) -> Result<(), (Bytes, mpsc::Sender<Bytes>)> {
         let Some(inbound) = self.inbound.get_mut(&stream) else {
-            // Nobody listens on streams for errors.
+            // Streams for errors are never read.
             self.connection.consumed(stream, bytes.len());
             return Ok(());
         };
@@ -308,7 +308,7 @@ impl Tunnel {
             let all = one.bytes.is_empty();
             connection.send(stream, &now, one.fin && all);
             if all && let Some(one) = waiting.remove(&stream) {
-                // Whoever waits may have given up.
+                // The waiting task may have ended.
                 let _ = one.sent.send(());
             }
         }

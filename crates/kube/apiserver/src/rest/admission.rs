@@ -68,8 +68,8 @@ fn namespace_is_alive(call: &Call, object: &Value) -> Result<(), Status> {
     if !call.served.resource.namespaced {
         return Ok(());
     }
-    let shelf = call.cluster.space.shelf("namespaces");
-    let Some(namespace) = call.cluster.space.latest(&shelf, &call.namespace) else {
+    let watch_cache = call.cluster.store.watch_cache("namespaces");
+    let Some(namespace) = call.cluster.store.latest(&watch_cache, &call.namespace) else {
         let namespaces = aro_kube_apimachinery::GroupResource::new("", "namespaces");
         return Err(Status::not_found(&namespaces, &call.namespace));
     };
@@ -131,9 +131,9 @@ fn pod(call: &Call, object: &mut Value) -> Result<(), Status> {
 }
 
 fn service_account(call: &Call, object: &mut Value, account: &str) -> Result<(), Status> {
-    let shelf = call.cluster.space.shelf("serviceaccounts");
+    let watch_cache = call.cluster.store.watch_cache("serviceaccounts");
     let key = format!("{}/{account}", call.namespace);
-    let Some(found) = call.cluster.space.latest(&shelf, &key) else {
+    let Some(found) = call.cluster.store.latest(&watch_cache, &key) else {
         let why = format!(
             "error looking up service account {}/{account}: serviceaccount {account:?} not found",
             call.namespace
@@ -214,7 +214,7 @@ fn tolerations(object: &mut Value) {
 }
 
 fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
-    let shelf = call.cluster.space.shelf("priorityclasses.scheduling.k8s.io");
+    let watch_cache = call.cluster.store.watch_cache("priorityclasses.scheduling.k8s.io");
     let lowest = "PreemptLowerPriority".to_owned();
     let of = |class: &Value| {
         let policy = class
@@ -227,20 +227,20 @@ fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
         .and_then(Value::as_str)
         .filter(|name| !name.is_empty());
     if let Some(name) = named {
-        let Some(class) = shelf.get(name) else {
+        let Some(class) = watch_cache.get(name) else {
             let why = format!("no PriorityClass with name {name} was found");
             return Err(Status::forbidden(&call.resource_name(), meta::name(object), why));
         };
         return Ok(of(&class.value()));
     }
-    let classes = shelf.all().into_iter().map(|class| class.value());
+    let classes = watch_cache.all().into_iter().map(|class| class.value());
     let default = classes
         .filter(|class| class.get("globalDefault").and_then(Value::as_bool) == Some(true))
         .min_by_key(|class| class.get("value").and_then(Value::as_i64));
     Ok(default.map_or((0, lowest.clone()), |class| of(&class)))
 }
 
-/// Volumes and claims stay while somebody uses them.
+/// Volumes and claims stay while they are in use.
 fn protect(object: &mut Value, finalizer: &str) {
     let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
     if !finalizers.iter().any(|known| known == finalizer) {
@@ -249,7 +249,7 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Nodes begin with a taint, until somebody says that they are ready.
+/// Nodes begin with a taint, until their readiness is reported.
 fn node(object: &mut Value) {
     let mut taints =
         meta::get(object, &["spec", "taints"]).and_then(Value::as_array).cloned().unwrap_or_default();

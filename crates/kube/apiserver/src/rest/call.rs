@@ -13,7 +13,7 @@ use crate::http::answer::Answer;
 use crate::http::media::{self, Accepted, Shape};
 use crate::http::options::Query;
 use crate::identity::user::User;
-use crate::storage::{Shelf, Stored};
+use crate::storage::{Stored, WatchCache};
 use crate::types::Served;
 
 /// One request on a stored resource.
@@ -22,7 +22,7 @@ pub struct Call {
     pub cluster: Arc<Cluster>,
     pub user: Arc<User>,
     pub served: Arc<Served>,
-    pub shelf: Arc<Shelf>,
+    pub watch_cache: Arc<WatchCache>,
     pub verb: &'static str,
     /// Empty for cluster-scoped resources, and for requests over all namespaces.
     pub namespace: String,
@@ -58,7 +58,7 @@ impl Call {
     }
 
     pub fn latest(&self, key: &str) -> Option<Arc<Stored>> {
-        self.cluster.space.latest(&self.shelf, key)
+        self.cluster.store.latest(&self.watch_cache, key)
     }
 
     pub fn time(&self) -> String {

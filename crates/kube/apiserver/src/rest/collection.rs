@@ -15,7 +15,7 @@ pub(super) async fn delete(call: &mut Call) -> Result<Answer, Status> {
     for object in &listed.objects {
         match delete_object(&call.cluster, &call.served, &object.key, &options).await {
             Ok(_) => {}
-            // Somebody else was faster, which is all the same.
+            // Already deleted by another client: the result is the same.
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
         }

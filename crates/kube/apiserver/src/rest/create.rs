@@ -35,13 +35,13 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     let mut object = call.read_body()?;
     dedup_owners(call, &mut object);
     check_place(call, &mut object)?;
-    // Nobody owns what the server takes out.
+    // Members that the server removes have no field manager.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("deletionTimestamp");
         metadata.remove("deletionGracePeriodSeconds");
     }
     if call.served.is("apps", "daemonsets") {
-        // Counted by the server, but whoever creates it owns it.
+        // Counted by the server, but the creator owns it.
         meta::set(
             &mut object,
             &["metadata", "annotations", "deprecated.daemonset.template.generation"],
@@ -52,7 +52,7 @@ pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     create_object(call, object).await?.answer(call, 201)
 }
 
-/// The object belongs where the request points to. One that does not say where it belongs is told.
+/// The object belongs where the request points to. One that does not name its namespace gets it from the request.
 pub(super) fn check_place(call: &Call, object: &mut Value) -> Result<(), Status> {
     refuse_elsewhere(call, object)?;
     if !object.get("metadata").is_some_and(Value::is_object) {
@@ -143,7 +143,7 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
         }
         let draft = object::draft(call, &object);
         let committed =
-            call.cluster.space.commit(&call.shelf, &key, Expect::Absent, Change::Put(draft)).await;
+            call.cluster.store.commit(&call.watch_cache, &key, Expect::Absent, Change::Put(draft)).await;
         match committed {
             Ok(stored) => return Ok(Written::Stored(stored)),
             Err(WriteFailed::Changed(_)) if generated && attempt < ATTEMPTS => attempt += 1,

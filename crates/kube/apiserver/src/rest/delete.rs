@@ -1,4 +1,4 @@
-//! Deleting objects: at once, after a grace period, or when nobody has anything left to do.
+//! Deleting objects: at once, after a grace period, or when the last finalizer is removed.
 
 use std::sync::Arc;
 
@@ -213,11 +213,11 @@ pub async fn delete_object(
     key: &str,
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
-    let shelf = cluster.space.shelf(&served.shelf);
+    let watch_cache = cluster.store.watch_cache(&served.watch_cache);
     let resource = served.resource.group_resource();
     let name = key.rsplit('/').next().unwrap_or(key);
     loop {
-        let Some(stored) = cluster.space.latest(&shelf, key) else {
+        let Some(stored) = cluster.store.latest(&watch_cache, key) else {
             return Err(Status::not_found(&resource, name));
         };
         let live = stored.value();
@@ -233,9 +233,9 @@ pub async fn delete_object(
         let expect = Expect::Version(stored.version);
         let committed = match &step {
             Step::Wait => return Ok(Deleted::Marked(live)),
-            Step::Remove => cluster.space.commit(&shelf, key, expect, Change::Delete).await,
+            Step::Remove => cluster.store.commit(&watch_cache, key, expect, Change::Delete).await,
             Step::Mark(object) => {
-                cluster.space.commit(&shelf, key, expect, Change::Put(Draft::of(object))).await
+                cluster.store.commit(&watch_cache, key, expect, Change::Put(Draft::of(object))).await
             }
         };
         match (committed, step) {
@@ -250,7 +250,7 @@ pub async fn delete_object(
 /// What is shown of an object that is gone.
 fn last_state(stored: &Stored, options: &DeleteOptions) -> Value {
     let mut object = stored.value();
-    // Whoever waited for the end of a grace period sees how long it was in the end.
+    // A watcher of the deletion sees the final grace period.
     let grace = &["metadata", "deletionGracePeriodSeconds"];
     if let (Some(seconds), true) = (options.grace_seconds, meta::get(&object, grace).is_some()) {
         meta::set(&mut object, grace, json!(seconds));

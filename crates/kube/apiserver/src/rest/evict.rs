@@ -1,7 +1,7 @@
 //! Evicting pods: a deletion that asks disruption budgets first.
 //!
 //! A budget is asked and charged in one commit on the version it was read at: of two who want the last disruption it
-//! allows, one gets it and the other is told to try later. The pod is noted in the budget until the controller of budgets
+//! allows, one is granted and the other gets 429. The pod is noted in the budget until the controller of budgets
 //! sees it go.
 
 use aro_kube_apimachinery::GroupResource;
@@ -62,7 +62,7 @@ async fn evict_pod(call: &Call, asked: &DeleteOptions) -> Result<(), Status> {
         let Some(stored) = call.latest(&key) else { return Err(call.not_found()) };
         let pod = stored.value();
         if is_protected(&pod) {
-            // Asked once: whoever has been charged is not charged again.
+            // Checked once: an eviction that was charged is not charged again.
             return evict_protected(call, &key, &stored, asked).await;
         }
         let mut options = asked.clone();
@@ -72,7 +72,7 @@ async fn evict_pod(call: &Call, asked: &DeleteOptions) -> Result<(), Status> {
             options.version.get_or_insert_with(|| stored.version.to_string());
         }
         match mark_and_delete(call, &key, options).await {
-            // Somebody else changed the pod; whether it is protected has to be asked again.
+            // The pod was changed concurrently; check its protection again.
             Err(status) if status.code == 409 && asked.version.is_none() => refusal = Some(status),
             answer => return answer,
         }
@@ -158,7 +158,8 @@ async fn mark(call: &Call, key: &str, options: &DeleteOptions) -> Result<String,
             "message": "Eviction API: evicting", "lastProbeTime": null});
         set_condition(&mut pod, reason, &rfc3339(call.now));
         let draft = Change::Put(Draft::of(&pod));
-        match call.cluster.space.commit(&call.shelf, key, Expect::Version(stored.version), draft).await {
+        match call.cluster.store.commit(&call.watch_cache, key, Expect::Version(stored.version), draft).await
+        {
             Ok(marked) => return Ok(marked.version.to_string()),
             // Looked at again: it may be another one by now.
             Err(WriteFailed::Changed(_)) => {}
@@ -189,14 +190,14 @@ fn changed(call: &Call) -> Status {
 /// charge, because it is not healthy.
 async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<Option<String>, Status> {
     let label = |name: &str| meta::get(pod, &["metadata", "labels", name]).and_then(Value::as_str);
-    let shelf = call.cluster.space.shelf(BUDGETS);
+    let watch_cache = call.cluster.store.watch_cache(BUDGETS);
     let protects = |budget: &Value| {
         meta::namespace(budget) == call.namespace
             && meta::get(budget, &["spec", "selector"])
                 .and_then(|selector| LabelSelector::from_object(selector).ok())
                 .is_some_and(|selector| selector.matches(label))
     };
-    let all = shelf.all().into_iter();
+    let all = watch_cache.all().into_iter();
     let mut budgets = all.filter(|budget| protects(&budget.value())).map(|budget| budget.key.clone());
     let Some(key) = budgets.next() else { return Ok(None) };
     if budgets.next().is_some() {
@@ -204,7 +205,7 @@ async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<Option<S
         return Err(Status::new(500, "", why));
     }
     for _ in 0..TRIES {
-        let Some(stored) = call.cluster.space.latest(&shelf, &key) else { return Ok(None) };
+        let Some(stored) = call.cluster.store.latest(&watch_cache, &key) else { return Ok(None) };
         let budget = stored.value();
         let ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
         if !ready && may_lose_unhealthy(&budget) {
@@ -215,7 +216,7 @@ async fn ask_budgets(call: &Call, pod: &Value, dry_run: bool) -> Result<Option<S
             return Ok(None);
         }
         let expect = Expect::Version(stored.version);
-        match call.cluster.space.commit(&shelf, &key, expect, Change::Put(Draft::of(&charged))).await {
+        match call.cluster.store.commit(&watch_cache, &key, expect, Change::Put(Draft::of(&charged))).await {
             Ok(_) => return Ok(None),
             Err(WriteFailed::Changed(_)) => {}
             Err(WriteFailed::Unavailable) => return Err(unavailable()),

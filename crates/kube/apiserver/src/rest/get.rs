@@ -12,7 +12,7 @@ pub(super) async fn get(call: &mut Call) -> Result<Answer, Status> {
             version.parse().map_err(|_| Status::new(500, "", super::list::invalid_version(version)))?;
         super::list::until_version(call, version).await?;
     }
-    match call.shelf.get(&call.key()) {
+    match call.watch_cache.get(&call.key()) {
         Some(object) => call.answer(200, &object),
         None => Err(call.not_found()),
     }

@@ -146,15 +146,15 @@ pub(super) fn invalid_version(text: &str) -> String {
 
 /// Waits until readers may see this version; a client may have heard of it elsewhere.
 pub(super) async fn until_version(call: &Call, version: u64) -> Result<(), Status> {
-    if call.cluster.space.version() >= version {
+    if call.cluster.store.version() >= version {
         return Ok(());
     }
-    let mut versions = call.cluster.space.versions();
+    let mut versions = call.cluster.store.versions();
     let reached = tokio::time::timeout(Duration::from_secs(3), versions.wait_for(|now| *now >= version));
     if matches!(reached.await, Ok(Ok(_))) {
         return Ok(());
     }
-    Err(too_large(version, call.cluster.space.version()))
+    Err(too_large(version, call.cluster.store.version()))
 }
 
 pub(super) fn too_large(version: u64, now: u64) -> Status {
@@ -241,10 +241,10 @@ pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed
     let after = token.as_ref().map(|token| token.start.trim_end_matches('\0'));
     let listed = match exact {
         Some(version) => {
-            let listed = call.shelf.list_at(version, &prefix, after, limit, keep);
+            let listed = call.watch_cache.list_at(version, &prefix, after, limit, keep);
             listed.map_err(|_| expired(token.is_some(), version))?
         }
-        None => call.shelf.list(&prefix, after, limit, || call.cluster.space.version(), keep),
+        None => call.watch_cache.list(&prefix, after, limit, || call.cluster.store.version(), keep),
     };
     let next = (listed.remaining > 0 && listed.objects.len() >= limit)
         .then(|| listed.objects.last().map(|last| Continue::encode(listed.version, &last.key)))

@@ -98,7 +98,7 @@ impl Call {
             match decoded {
                 Ok(decoded) => decoded,
                 Err(problem) => {
-                    // What is no JSON at all, or of another kind, is told before what is wrong inside.
+                    // Malformed JSON and a wrong kind are reported before errors inside the object.
                     let head = decode::type_meta(&body).map_err(|problem| {
                         unrecognized(&gvk.kind, &format!("couldn't get version/kind; {problem}"))
                     })?;
@@ -248,7 +248,7 @@ impl Call {
     /// Tracks who owns which fields of `new` after a create, an update or a patch.
     pub fn track(&self, live: Option<&Value>, new: &mut Value) {
         let manager = self.manager();
-        // Nobody owns what is shown only because it is always shown.
+        // A member that is always rendered has no field manager.
         let hidden = if self.served.resource.custom {
             Vec::new()
         } else {
@@ -294,7 +294,7 @@ fn take_blank(object: &mut Value, texts: bool) -> Vec<(String, Value)> {
     names.into_iter().filter_map(|name| members.remove_entry(&name)).collect()
 }
 
-/// Fields that nobody can own through this path, because writing them here has no effect.
+/// Fields without a manager on this path, because writing them here has no effect.
 fn reset_fields(call: &Call) -> &'static Set {
     static NONE: LazyLock<Set> = LazyLock::new(|| Set::of_names([]));
     static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_names([&["status"][..]]));

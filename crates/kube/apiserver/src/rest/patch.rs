@@ -136,7 +136,7 @@ async fn server_side_apply(call: &mut Call) -> Result<Answer, Status> {
     }
     check_config(call, &mut config, &duplicates)?;
     let key = call.key();
-    // Whoever deletes it in between makes this a creation, and the other way round.
+    // A concurrent delete turns this into a creation, and the other way round.
     for _ in 0..8 {
         if call.latest(&key).is_some() {
             let applied =
@@ -201,7 +201,7 @@ fn apply_to(
     };
     // Written by us just now: as its type wants it.
     let owners = meta::remove(&mut merged, &["metadata", "managedFields"]);
-    // What errors show is made once more, since hardly ever somebody sees it.
+    // What errors show is built again, because it is rarely needed.
     call.retype(&mut merged, |call| {
         apply(call).ok().flatten().map(|whole| whole.to_string()).unwrap_or_default()
     })?;

@@ -86,7 +86,7 @@ fn show(call: &Call, paths: &Paths, written: &Written) -> Answer {
 pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
     let paths = Paths::of(call);
     if call.verb == "get" {
-        let Some(stored) = call.shelf.get(&call.key()) else { return Err(call.not_found()) };
+        let Some(stored) = call.watch_cache.get(&call.key()) else { return Err(call.not_found()) };
         return Ok(show(call, &paths, &Written::Stored(stored)));
     }
     let body = call.body.clone();

@@ -93,7 +93,7 @@ pub(super) async fn change(
         let gone = is_gone(&new);
         let next = if gone { Change::Delete } else { Change::Put(object::draft(call, &new)) };
         let expect = Expect::Version(stored.version);
-        match call.cluster.space.commit(&call.shelf, &key, expect, next).await {
+        match call.cluster.store.commit(&call.watch_cache, &key, expect, next).await {
             // The answer to the write that lets go of an object is what it wrote.
             Ok(_) if gone => return Ok(Written::Dry(new)),
             Ok(stored) => return Ok(Written::Stored(stored)),
@@ -114,7 +114,7 @@ fn modified(call: &Call) -> Status {
 /// Whether the request named a version; refused if it is not the current one.
 fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status> {
     let uid = meta::uid(new);
-    // A patch may not change it either, but is told so with all else that is wrong.
+    // A patch may not change it either; that error is reported with the others.
     if call.verb != "patch" && !uid.is_empty() && uid != meta::uid(live) {
         let why = format!(
             "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
@@ -139,7 +139,7 @@ fn check_version(call: &Call, new: &Value, live: &Value) -> Result<bool, Status>
     if version == meta::resource_version(live) { Ok(true) } else { Err(modified(call)) }
 }
 
-/// Marked for deletion, and nobody has anything left to do.
+/// Marked for deletion, without finalizers.
 pub fn is_gone(object: &Value) -> bool {
     let grace = meta::get(object, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
     let spec_finalizers = meta::kind(object) == "Namespace"

@@ -1,7 +1,7 @@
 //! Watching: events in order, each once, from memory.
 //!
-//! A watcher owns no queue: it remembers the version it has seen and reads on from the shelf's history when it is woken. One
-//! that is too slow for the history is told so (410) and lists again.
+//! A watcher owns no queue: it remembers the version it has seen and reads on from the watch cache's history when it is woken. One
+//! that is too slow for the history gets 410 and lists again.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -58,21 +58,21 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
         Some(text) => text.parse().map_err(|_| Status::new(500, "", invalid_version(text)))?,
         None => 0,
     };
-    let changes = call.shelf.changes();
+    let changes = call.watch_cache.changes();
     let mut initial = VecDeque::new();
     let mut seen = version;
     if stream_initial.unwrap_or(version == 0) {
-        let listed = call.shelf.list(
+        let listed = call.watch_cache.list(
             &prefix(call),
             None,
             usize::MAX,
-            || call.cluster.space.version(),
+            || call.cluster.store.version(),
             |object| selection.matches(object),
         );
         seen = listed.version;
         initial = listed.objects.into();
     } else if version == 0 {
-        seen = call.cluster.space.version();
+        seen = call.cluster.store.version();
     }
     // Clients may ask for less time than we would give; upstream spreads its own between one and two half hours.
     let longest = Duration::from_secs(1800 + u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * 7);
@@ -154,7 +154,7 @@ impl Watcher {
             if std::mem::take(&mut self.announce_end) {
                 return Some(self.bookmark(true));
             }
-            match self.call.shelf.since(self.seen, BATCH) {
+            match self.call.watch_cache.since(self.seen, BATCH) {
                 Ok(events) if events.is_empty() => {}
                 Ok(events) => {
                     self.seen = events.last().map_or(self.seen, |event| event.object.version);
@@ -266,9 +266,9 @@ impl Watcher {
     }
 
     fn bookmark(&mut self, end_of_initial: bool) -> Bytes {
-        // Nothing of this shelf lies between what was sent and the newest version of the space.
-        if self.call.shelf.version() <= self.seen {
-            self.seen = self.seen.max(self.call.cluster.space.version());
+        // Nothing of this watch cache lies between what was sent and the newest version of the cluster store.
+        if self.call.watch_cache.version() <= self.seen {
+            self.seen = self.seen.max(self.call.cluster.store.version());
         }
         let gvk = &self.call.served.resource.gvk;
         let mut object = json!({

@@ -11,14 +11,14 @@ use tokio::sync::{oneshot, watch};
 use super::engine::Ticket;
 use super::object::{Draft, Stored};
 use super::record::Record;
-use super::shelf::{Event, EventKind, Shelf};
+use super::watch_cache::{Event, EventKind, WatchCache};
 
 /// One cluster's objects.
-pub struct Space {
+pub struct ClusterStore {
     pub(super) id: u64,
     pub name: Box<str>,
     pub(super) journal: Journal<Ticket>,
-    shelves: RwLock<HashMap<Box<str>, Arc<Shelf>>>,
+    watch_caches: RwLock<HashMap<Box<str>, Arc<WatchCache>>>,
     queued: Mutex<Queued>,
     published: watch::Sender<u64>,
     pub(super) dropped: AtomicBool,
@@ -31,45 +31,45 @@ pub struct Space {
     pub(super) data: Mutex<Arc<[u8]>>,
 }
 
-/// Told about every published event, on the log's thread: it must be quick and must not block.
-type Observer = Box<dyn Fn(&Arc<Shelf>, &Arc<Event>) + Send + Sync>;
+/// Called for every published event on the log thread: it must be quick and must not block.
+type Observer = Box<dyn Fn(&Arc<WatchCache>, &Arc<Event>) + Send + Sync>;
 
-impl std::fmt::Debug for Space {
+impl std::fmt::Debug for ClusterStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Space({})", self.name)
+        write!(f, "ClusterStore({})", self.name)
     }
 }
 
 /// A version, and what it made of an object.
 type Write = (u64, Option<Arc<Stored>>);
 
-/// What is given out but not yet durable.
+/// Versions that are assigned but not yet durable.
 #[derive(Debug, Default)]
 struct Queued {
     version: u64,
-    /// By the name of a shelf, then by key: looking something up makes no key.
+    /// By the name of a watch cache, then by key: looking something up makes no key.
     latest: HashMap<Box<str>, HashMap<Arc<str>, Write>>,
 }
 
 impl Queued {
-    fn get(&self, shelf: &Shelf, key: &str) -> Option<&Write> {
-        self.latest.get(&shelf.name)?.get(key)
+    fn get(&self, watch_cache: &WatchCache, key: &str) -> Option<&Write> {
+        self.latest.get(&watch_cache.name)?.get(key)
     }
 
-    fn put(&mut self, shelf: &Shelf, key: Arc<str>, version: u64, new: Option<Arc<Stored>>) {
+    fn put(&mut self, watch_cache: &WatchCache, key: Arc<str>, version: u64, new: Option<Arc<Stored>>) {
         self.version = version;
         // As many as there are resources; they stay.
-        if !self.latest.contains_key(&shelf.name) {
-            self.latest.insert(shelf.name.clone(), HashMap::new());
+        if !self.latest.contains_key(&watch_cache.name) {
+            self.latest.insert(watch_cache.name.clone(), HashMap::new());
         }
-        if let Some(keys) = self.latest.get_mut(&shelf.name) {
+        if let Some(keys) = self.latest.get_mut(&watch_cache.name) {
             keys.insert(key, (version, new));
         }
     }
 
     /// Forgets a write that is durable, or lost, unless another has followed it.
-    fn settle(&mut self, shelf: &Shelf, key: &str, version: u64) {
-        if let Some(keys) = self.latest.get_mut(&shelf.name)
+    fn settle(&mut self, watch_cache: &WatchCache, key: &str, version: u64) {
+        if let Some(keys) = self.latest.get_mut(&watch_cache.name)
             && keys.get(key).is_some_and(|(latest, _)| *latest == version)
         {
             keys.remove(key);
@@ -95,13 +95,13 @@ pub enum Expect {
 /// Why nothing was written.
 #[derive(Debug, Clone)]
 pub enum WriteFailed {
-    /// Somebody else was faster; this is what is there now.
+    /// Conflict; this is the current object.
     Changed(Option<Arc<Stored>>),
     /// The log takes nothing more, or the cluster was deleted.
     Unavailable,
 }
 
-impl Space {
+impl ClusterStore {
     pub(super) fn new(
         id: u64,
         name: &str,
@@ -115,7 +115,7 @@ impl Space {
             id,
             name: name.into(),
             journal,
-            shelves: RwLock::default(),
+            watch_caches: RwLock::default(),
             queued: Mutex::new(Queued { version, latest: HashMap::new() }),
             published: watch::Sender::new(version),
             dropped: AtomicBool::new(false),
@@ -133,7 +133,7 @@ impl Space {
     }
 
     /// Who hears of every event from now on.
-    pub fn observe(&self, observer: impl Fn(&Arc<Shelf>, &Arc<Event>) + Send + Sync + 'static) {
+    pub fn observe(&self, observer: impl Fn(&Arc<WatchCache>, &Arc<Event>) + Send + Sync + 'static) {
         *self.observer.write() = Some(Box::new(observer));
     }
 
@@ -142,37 +142,37 @@ impl Space {
         *self.published.borrow()
     }
 
-    /// Follows [`Space::version`].
+    /// Follows [`ClusterStore::version`].
     pub fn versions(&self) -> watch::Receiver<u64> {
         self.published.subscribe()
     }
 
-    /// The shelf of a resource (`deployments.apps`), made when first asked for.
-    pub fn shelf(&self, resource: &str) -> Arc<Shelf> {
-        if let Some(shelf) = self.shelves.read().get(resource) {
-            return shelf.clone();
+    /// The watch cache of a resource (`deployments.apps`), made when first asked for.
+    pub fn watch_cache(&self, resource: &str) -> Arc<WatchCache> {
+        if let Some(watch_cache) = self.watch_caches.read().get(resource) {
+            return watch_cache.clone();
         }
-        let mut shelves = self.shelves.write();
-        let make = || Arc::new(Shelf::new(resource, self.began, self.history));
-        shelves.entry(resource.into()).or_insert_with(make).clone()
+        let mut watch_caches = self.watch_caches.write();
+        let make = || Arc::new(WatchCache::new(resource, self.began, self.history));
+        watch_caches.entry(resource.into()).or_insert_with(make).clone()
     }
 
-    /// The shelf of a resource, if anything was ever put there.
-    pub fn shelf_if_there(&self, resource: &str) -> Option<Arc<Shelf>> {
-        self.shelves.read().get(resource).cloned()
+    /// The watch cache of a resource, if anything was ever put there.
+    pub fn shelf_if_there(&self, resource: &str) -> Option<Arc<WatchCache>> {
+        self.watch_caches.read().get(resource).cloned()
     }
 
-    /// Every shelf there is.
-    pub fn shelves(&self) -> Vec<Arc<Shelf>> {
-        self.shelves.read().values().cloned().collect()
+    /// Every watch cache there is.
+    pub fn watch_caches(&self) -> Vec<Arc<WatchCache>> {
+        self.watch_caches.read().values().cloned().collect()
     }
 
     /// The newest state of an object, durable or not: what writes are decided upon.
-    pub fn latest(&self, shelf: &Shelf, key: &str) -> Option<Arc<Stored>> {
+    pub fn latest(&self, watch_cache: &WatchCache, key: &str) -> Option<Arc<Stored>> {
         let queued = self.queued.lock();
-        match queued.get(shelf, key) {
+        match queued.get(watch_cache, key) {
             Some((_, latest)) => latest.clone(),
-            None => shelf.get(key),
+            None => watch_cache.get(key),
         }
     }
 
@@ -180,18 +180,18 @@ impl Space {
     /// For a deletion: the last state at the version of the deletion.
     pub async fn commit(
         self: &Arc<Self>,
-        shelf: &Arc<Shelf>,
+        watch_cache: &Arc<WatchCache>,
         key: &str,
         expect: Expect,
         change: Change,
     ) -> Result<Arc<Stored>, WriteFailed> {
-        let reply = self.queue(shelf, key, expect, change)?;
+        let reply = self.queue(watch_cache, key, expect, change)?;
         reply.await.unwrap_or(Err(WriteFailed::Unavailable))
     }
 
     fn queue(
         self: &Arc<Self>,
-        shelf: &Arc<Shelf>,
+        watch_cache: &Arc<WatchCache>,
         key: &str,
         expect: Expect,
         change: Change,
@@ -200,9 +200,9 @@ impl Space {
         if self.dropped.load(Ordering::Acquire) {
             return Err(WriteFailed::Unavailable);
         }
-        let latest = match queued.get(shelf, key) {
+        let latest = match queued.get(watch_cache, key) {
             Some((_, latest)) => latest.clone(),
-            None => shelf.get(key),
+            None => watch_cache.get(key),
         };
         let matches = match (expect, &latest) {
             (Expect::Absent, None) => true,
@@ -221,13 +221,15 @@ impl Space {
             Change::Delete => None,
         };
         let (head, body) = match &new {
-            Some(object) => self.put_record(shelf, object).encode(),
-            None => Record::Delete { space: self.id, version, shelf: &shelf.name, key: &key }.encode(),
+            Some(object) => self.put_record(watch_cache, object).encode(),
+            None => {
+                Record::Delete { store: self.id, version, watch_cache: &watch_cache.name, key: &key }.encode()
+            }
         };
         let (sender, reply) = oneshot::channel();
         let ticket = Ticket::Write {
-            space: self.clone(),
-            shelf: shelf.clone(),
+            store: self.clone(),
+            watch_cache: watch_cache.clone(),
             key: key.clone(),
             version,
             new: new.clone(),
@@ -236,16 +238,16 @@ impl Space {
         if self.journal.append(&[&head, body], ticket).is_err() {
             return Err(WriteFailed::Unavailable);
         }
-        queued.put(shelf, key, version, new);
+        queued.put(watch_cache, key, version, new);
         Ok(reply)
     }
 
-    fn put_record<'a>(&'a self, shelf: &'a Shelf, object: &'a Stored) -> Record<'a> {
+    fn put_record<'a>(&'a self, watch_cache: &'a WatchCache, object: &'a Stored) -> Record<'a> {
         Record::Put {
-            space: self.id,
+            store: self.id,
             version: object.version,
             hole: object.hole(),
-            shelf: &shelf.name,
+            watch_cache: &watch_cache.name,
             key: &object.key,
             json: object.json(),
         }
@@ -254,29 +256,29 @@ impl Space {
     /// Makes a write visible, and answers its writer. On the log's thread.
     pub(super) fn publish(
         &self,
-        shelf: &Arc<Shelf>,
+        watch_cache: &Arc<WatchCache>,
         key: &Arc<str>,
         version: u64,
         new: Option<Arc<Stored>>,
         outcome: Outcome,
     ) -> Result<Arc<Stored>, WriteFailed> {
         let event = match outcome {
-            Outcome::Durable => shelf.publish(key, version, new),
+            Outcome::Durable => watch_cache.publish(key, version, new),
             Outcome::Failed => None,
         };
-        self.queued.lock().settle(shelf, key, version);
+        self.queued.lock().settle(watch_cache, key, version);
         let Some(event) = event else { return Err(WriteFailed::Unavailable) };
         let weigh = |object: &Option<Arc<Stored>>| object.as_ref().map_or(0, |object| object.weight());
         let now = if event.kind == EventKind::Deleted { 0 } else { event.object.weight() };
         self.live_bytes.fetch_add(now, Ordering::Relaxed);
         self.live_bytes.fetch_sub(weigh(&event.previous), Ordering::Relaxed);
-        // Readers that wait for a version must find it on the shelf: the counter moves last.
+        // Readers that wait for a version must find it on the watch cache: the counter moves last.
         self.published.send_if_modified(|published| {
             *published = version;
             false
         });
         if let Some(observer) = &*self.observer.read() {
-            observer(shelf, &event);
+            observer(watch_cache, &event);
         }
         Ok(event.object.clone())
     }
@@ -287,17 +289,17 @@ impl Space {
     }
 
     /// Appends an object once more, if this is still its newest version: its segment is about to go.
-    pub(super) fn rewrite(&self, shelf: &str, key: &str, version: u64) {
-        let Some(shelf) = self.shelves.read().get(shelf).cloned() else { return };
+    pub(super) fn rewrite(&self, watch_cache: &str, key: &str, version: u64) {
+        let Some(watch_cache) = self.watch_caches.read().get(watch_cache).cloned() else { return };
         let queued = self.queued.lock();
         if self.dropped.load(Ordering::Acquire) {
             return;
         }
-        if queued.get(&shelf, key).is_some() {
+        if queued.get(&watch_cache, key).is_some() {
             return;
         }
-        let Some(object) = shelf.get(key).filter(|object| object.version == version) else { return };
-        let (head, body) = self.put_record(&shelf, &object).encode();
+        let Some(object) = watch_cache.get(key).filter(|object| object.version == version) else { return };
+        let (head, body) = self.put_record(&watch_cache, &object).encode();
         // A log that takes nothing more removes nothing, either.
         let _ = self.journal.append(&[&head, body], Ticket::Nothing);
     }
@@ -308,36 +310,36 @@ impl Space {
         if self.dropped.load(Ordering::Acquire) {
             return;
         }
-        let (head, body) = Record::Mark { space: self.id, version: queued.version }.encode();
+        let (head, body) = Record::Mark { store: self.id, version: queued.version }.encode();
         let _ = self.journal.append(&[&head, body], Ticket::Nothing);
     }
 
-    /// Appends the space's own record. Nothing to do for one that was dropped: it must not come back.
+    /// Appends the cluster store's own record. Nothing to do for one that was dropped: it must not come back.
     pub(super) fn write_self(&self, ticket: Ticket) -> Result<(), WriteFailed> {
         let data = self.data();
         let _queued = self.queued.lock();
         if self.dropped.load(Ordering::Acquire) {
             return Ok(());
         }
-        let (head, body) = Record::Space { space: self.id, name: &self.name, data: &data }.encode();
+        let (head, body) = Record::ClusterStore { store: self.id, name: &self.name, data: &data }.encode();
         self.journal.append(&[&head, body], ticket).map_err(|_| WriteFailed::Unavailable)
     }
 
-    /// Records that the space is gone. Nothing about it follows in the log.
+    /// Records that the cluster store is gone. Nothing about it follows in the log.
     pub(super) fn write_end(&self, ticket: Ticket) -> Result<(), WriteFailed> {
-        let (head, body) = Record::Dropped { space: self.id }.encode();
+        let (head, body) = Record::Dropped { store: self.id }.encode();
         let _queued = self.queued.lock();
         self.dropped.store(true, Ordering::Release);
         self.journal.append(&[&head, body], ticket).map_err(|_| WriteFailed::Unavailable)
     }
 
-    pub(super) fn restore(&self, shelf: &str, object: Stored) {
+    pub(super) fn restore(&self, watch_cache: &str, object: Stored) {
         self.live_bytes.fetch_add(object.weight(), Ordering::Relaxed);
-        self.shelf(shelf).restore(Arc::new(object));
+        self.watch_cache(watch_cache).restore(Arc::new(object));
     }
 
     pub(super) fn live(&self) -> u64 {
-        let shelves = self.shelves();
-        shelves.iter().flat_map(|shelf| shelf.all()).map(|object| object.weight()).sum()
+        let watch_caches = self.watch_caches();
+        watch_caches.iter().flat_map(|watch_cache| watch_cache.all()).map(|object| object.weight()).sum()
     }
 }

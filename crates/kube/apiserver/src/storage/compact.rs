@@ -1,4 +1,4 @@
-//! Winning back the log's dead space: what is alive in the oldest segment is appended once more, then the segment goes.
+//! Compaction of the log: live records of the oldest segment are appended again, then the segment is removed.
 //!
 //! Oldest first, always: then nothing older can come back when the record of its deletion goes.
 
@@ -15,11 +15,11 @@ use aro_journal::{Journal, OpenError, Outcome, SegmentId};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::cluster_store::ClusterStore;
 use super::engine::Ticket;
 use super::record::Record;
-use super::space::Space;
 
-type Spaces = Arc<Mutex<HashMap<Box<str>, Arc<Space>>>>;
+type Spaces = Arc<Mutex<HashMap<Box<str>, Arc<ClusterStore>>>>;
 
 /// A thread that looks after the log now and then.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ const EVERY: Duration = Duration::from_secs(5);
 
 struct Worker {
     journal: Journal<Ticket>,
-    spaces: Spaces,
+    stores: Spaces,
     live_bytes: Arc<AtomicU64>,
     segment_bytes: u64,
 }
@@ -49,12 +49,12 @@ struct Worker {
 impl Compactor {
     pub(super) fn start(
         journal: Journal<Ticket>,
-        spaces: Spaces,
+        stores: Spaces,
         live_bytes: Arc<AtomicU64>,
         segment_bytes: u64,
     ) -> io::Result<Self> {
         let (orders, inbox) = sync_channel(1);
-        let worker = Worker { journal, spaces, live_bytes, segment_bytes };
+        let worker = Worker { journal, stores, live_bytes, segment_bytes };
         let thread =
             std::thread::Builder::new().name("compact".to_owned()).spawn(move || worker.run(&inbox))?;
         Ok(Self { orders, thread: Mutex::new(Some(thread)) })
@@ -87,7 +87,7 @@ impl Worker {
                             break;
                         }
                     }
-                    // Whoever asked has gone.
+                    // The caller is gone.
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -120,25 +120,25 @@ impl Worker {
     }
 
     fn clean(&self, id: SegmentId) -> Result<bool, OpenError> {
-        let spaces: HashMap<u64, Arc<Space>> =
-            self.spaces.lock().values().map(|space| (space.id, space.clone())).collect();
-        // The segment may hold what is known about spaces themselves.
-        for space in spaces.values() {
-            if space.write_self(Ticket::Nothing).is_err() {
+        let stores: HashMap<u64, Arc<ClusterStore>> =
+            self.stores.lock().values().map(|store| (store.id, store.clone())).collect();
+        // The segment may hold what is known about cluster stores themselves.
+        for store in stores.values() {
+            if store.write_self(Ticket::Nothing).is_err() {
                 return Ok(false);
             }
-            space.mark();
+            store.mark();
         }
         self.journal.read(id, |bytes| {
-            if let Some(Record::Put { space, version, shelf, key, .. }) = Record::decode(bytes)
-                && let Some(space) = spaces.get(&space)
+            if let Some(Record::Put { store, version, watch_cache, key, .. }) = Record::decode(bytes)
+                && let Some(store) = stores.get(&store)
             {
-                space.rewrite(shelf, key, version);
+                store.rewrite(watch_cache, key, version);
             }
         })?;
         let (sender, durable) = oneshot::channel();
-        // No space has this number: the record says nothing, it only marks the place.
-        let (head, body) = Record::Mark { space: 0, version: 0 }.encode();
+        // No cluster store has this number: the record says nothing, it only marks the place.
+        let (head, body) = Record::Mark { store: 0, version: 0 }.encode();
         if self.journal.append(&[&head, body], Ticket::Barrier(sender)).is_err() {
             return Ok(false);
         }

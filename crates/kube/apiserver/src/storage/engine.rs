@@ -1,4 +1,4 @@
-//! One log for all spaces.
+//! One log for all cluster stores.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,17 +10,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
+use super::cluster_store::{ClusterStore, WriteFailed};
 use super::compact::Compactor;
 use super::object::Stored;
 use super::record::Record;
-use super::shelf::Shelf;
-use super::space::{Space, WriteFailed};
+use super::watch_cache::WatchCache;
 
 /// What the log hands back when a record is durable.
 pub(super) enum Ticket {
     Write {
-        space: Arc<Space>,
-        shelf: Arc<Shelf>,
+        store: Arc<ClusterStore>,
+        watch_cache: Arc<WatchCache>,
         key: Arc<str>,
         version: u64,
         new: Option<Arc<Stored>>,
@@ -35,7 +35,7 @@ pub(super) enum Ticket {
 #[derive(Debug)]
 pub struct Engine {
     journal: Journal<Ticket>,
-    spaces: Arc<Mutex<HashMap<Box<str>, Arc<Space>>>>,
+    stores: Arc<Mutex<HashMap<Box<str>, Arc<ClusterStore>>>>,
     next: AtomicU64,
     live_bytes: Arc<AtomicU64>,
     history: usize,
@@ -56,10 +56,10 @@ pub enum EngineError {
     Open(#[source] OpenError),
     #[error("the log holds a record that this version cannot read; start the version that wrote it")]
     Unknown,
-    #[error("object `{shelf}/{key}` of cluster `{space}` cannot be read back from the log")]
+    #[error("object `{watch_cache}/{key}` of cluster `{store}` cannot be read back from the log")]
     Unreadable {
-        space: String,
-        shelf: String,
+        store: String,
+        watch_cache: String,
         key: String,
         #[source]
         source: serde_json::Error,
@@ -75,7 +75,7 @@ pub enum EngineError {
 /// What a start gathers from the log.
 #[derive(Default)]
 struct Recovery {
-    spaces: BTreeMap<u64, Recovered>,
+    stores: BTreeMap<u64, Recovered>,
     highest: u64,
     unknown: bool,
 }
@@ -88,49 +88,49 @@ struct Recovered {
     name: Box<str>,
     data: Vec<u8>,
     version: u64,
-    shelves: HashMap<Box<str>, HashMap<Box<str>, Kept>>,
+    watch_caches: HashMap<Box<str>, HashMap<Box<str>, Kept>>,
 }
 
 impl Recovery {
-    /// What is known about a space so far. Its own record may come later: compaction appends it once more.
-    fn space(&mut self, id: u64) -> &mut Recovered {
+    /// What is known about a cluster store so far. Its own record may come later: compaction appends it once more.
+    fn store(&mut self, id: u64) -> &mut Recovered {
         self.highest = self.highest.max(id);
-        self.spaces.entry(id).or_default()
+        self.stores.entry(id).or_default()
     }
 
     fn take(&mut self, bytes: &[u8]) {
         match Record::decode(bytes) {
-            Some(Record::Put { space, version, hole, shelf, key, json }) => {
-                let space = self.space(space);
-                space.version = space.version.max(version);
-                let shelf = match space.shelves.get_mut(shelf) {
-                    Some(shelf) => shelf,
-                    None => space.shelves.entry(shelf.into()).or_default(),
+            Some(Record::Put { store, version, hole, watch_cache, key, json }) => {
+                let store = self.store(store);
+                store.version = store.version.max(version);
+                let watch_cache = match store.watch_caches.get_mut(watch_cache) {
+                    Some(watch_cache) => watch_cache,
+                    None => store.watch_caches.entry(watch_cache.into()).or_default(),
                 };
                 // Compaction appends what is old and still alive: order in the log is not order of versions.
-                if shelf.get(key).is_none_or(|(known, ..)| *known < version) {
-                    shelf.insert(key.into(), (version, hole, Bytes::copy_from_slice(json)));
+                if watch_cache.get(key).is_none_or(|(known, ..)| *known < version) {
+                    watch_cache.insert(key.into(), (version, hole, Bytes::copy_from_slice(json)));
                 }
             }
-            Some(Record::Delete { space, version, shelf, key }) => {
-                let space = self.space(space);
-                space.version = space.version.max(version);
-                if let Some(shelf) = space.shelves.get_mut(shelf) {
-                    shelf.remove(key);
+            Some(Record::Delete { store, version, watch_cache, key }) => {
+                let store = self.store(store);
+                store.version = store.version.max(version);
+                if let Some(watch_cache) = store.watch_caches.get_mut(watch_cache) {
+                    watch_cache.remove(key);
                 }
             }
-            Some(Record::Mark { space, version }) => {
-                let space = self.space(space);
-                space.version = space.version.max(version);
+            Some(Record::Mark { store, version }) => {
+                let store = self.store(store);
+                store.version = store.version.max(version);
             }
-            Some(Record::Space { space, name, data }) => {
-                let space = self.space(space);
-                space.name = name.into();
-                space.data = data.to_vec();
+            Some(Record::ClusterStore { store, name, data }) => {
+                let store = self.store(store);
+                store.name = name.into();
+                store.data = data.to_vec();
             }
-            Some(Record::Dropped { space }) => {
-                self.highest = self.highest.max(space);
-                self.spaces.remove(&space);
+            Some(Record::Dropped { store }) => {
+                self.highest = self.highest.max(store);
+                self.stores.remove(&store);
             }
             None => self.unknown = true,
         }
@@ -158,11 +158,11 @@ impl Engine {
             return Err(EngineError::Unknown);
         }
         let live_bytes = Arc::new(AtomicU64::new(0));
-        let mut spaces = HashMap::new();
+        let mut stores = HashMap::new();
         // Without a record of its own, it is what was left of one that was dropped.
-        for (id, found) in recovery.spaces.into_iter().filter(|(_, found)| !found.name.is_empty()) {
+        for (id, found) in recovery.stores.into_iter().filter(|(_, found)| !found.name.is_empty()) {
             let data = Arc::from(found.data);
-            let space = Space::new(
+            let store = ClusterStore::new(
                 id,
                 &found.name,
                 data,
@@ -171,23 +171,23 @@ impl Engine {
                 found.version,
                 history,
             );
-            for (shelf, objects) in found.shelves {
+            for (watch_cache, objects) in found.watch_caches {
                 for (key, (version, hole, json)) in objects {
                     let object = Stored::recover(&key, version, hole, json).map_err(|source| {
-                        let (space, shelf, key) =
-                            (found.name.to_string(), shelf.to_string(), key.to_string());
-                        EngineError::Unreadable { space, shelf, key, source }
+                        let (store, watch_cache, key) =
+                            (found.name.to_string(), watch_cache.to_string(), key.to_string());
+                        EngineError::Unreadable { store, watch_cache, key, source }
                     })?;
-                    space.restore(&shelf, object);
+                    store.restore(&watch_cache, object);
                 }
             }
-            spaces.insert(found.name, Arc::new(space));
+            stores.insert(found.name, Arc::new(store));
         }
-        let spaces = Arc::new(Mutex::new(spaces));
-        let compactor = Compactor::start(journal.clone(), spaces.clone(), live_bytes.clone(), segment_bytes)
+        let stores = Arc::new(Mutex::new(stores));
+        let compactor = Compactor::start(journal.clone(), stores.clone(), live_bytes.clone(), segment_bytes)
             .map_err(EngineError::Thread)?;
         let next = AtomicU64::new(recovery.highest + 1);
-        Ok(Self { journal, spaces, next, live_bytes, history, compactor, failed })
+        Ok(Self { journal, stores, next, live_bytes, history, compactor, failed })
     }
 
     /// Returns when the log has failed: nothing can be written until the next start.
@@ -196,44 +196,52 @@ impl Engine {
         let _ = self.failed.subscribe().wait_for(|failed| *failed).await;
     }
 
-    /// The spaces there are.
-    pub fn spaces(&self) -> Vec<Arc<Space>> {
-        self.spaces.lock().values().cloned().collect()
+    /// The cluster stores there are.
+    pub fn stores(&self) -> Vec<Arc<ClusterStore>> {
+        self.stores.lock().values().cloned().collect()
     }
 
-    pub fn space(&self, name: &str) -> Option<Arc<Space>> {
-        self.spaces.lock().get(name).cloned()
+    pub fn store(&self, name: &str) -> Option<Arc<ClusterStore>> {
+        self.stores.lock().get(name).cloned()
     }
 
-    /// Makes an empty space; returns when it is durable.
-    pub async fn create(&self, name: &str, data: Vec<u8>) -> Result<Arc<Space>, EngineError> {
+    /// Makes an empty cluster store; returns when it is durable.
+    pub async fn create(&self, name: &str, data: Vec<u8>) -> Result<Arc<ClusterStore>, EngineError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let make = || {
-            Space::new(id, name, data.into(), self.journal.clone(), self.live_bytes.clone(), 0, self.history)
+            ClusterStore::new(
+                id,
+                name,
+                data.into(),
+                self.journal.clone(),
+                self.live_bytes.clone(),
+                0,
+                self.history,
+            )
         };
-        let space = {
-            let mut spaces = self.spaces.lock();
-            if spaces.contains_key(name) {
+        let store = {
+            let mut stores = self.stores.lock();
+            if stores.contains_key(name) {
                 return Err(EngineError::Exists(name.to_owned()));
             }
-            let space = Arc::new(make());
-            spaces.insert(name.into(), space.clone());
-            space
+            let store = Arc::new(make());
+            stores.insert(name.into(), store.clone());
+            store
         };
         let (sender, durable) = oneshot::channel();
-        space.write_self(Ticket::Barrier(sender)).map_err(|_| EngineError::Unavailable)?;
+        store.write_self(Ticket::Barrier(sender)).map_err(|_| EngineError::Unavailable)?;
         self.settled(durable).await?;
-        Ok(space)
+        Ok(store)
     }
 
-    /// Removes a space and everything in it; returns when that is durable.
-    pub async fn drop_space(&self, space: &Arc<Space>) -> Result<(), EngineError> {
+    /// Removes a cluster store and everything in it; returns when that is durable.
+    pub async fn drop_space(&self, store: &Arc<ClusterStore>) -> Result<(), EngineError> {
         let (sender, durable) = oneshot::channel();
-        space.write_end(Ticket::Barrier(sender)).map_err(|_| EngineError::Unavailable)?;
+        store.write_end(Ticket::Barrier(sender)).map_err(|_| EngineError::Unavailable)?;
         self.settled(durable).await?;
         // Everything written before is published by now: what it weighed is known.
-        self.live_bytes.fetch_sub(space.live(), Ordering::Relaxed);
-        self.spaces.lock().remove(&space.name);
+        self.live_bytes.fetch_sub(store.live(), Ordering::Relaxed);
+        self.stores.lock().remove(&store.name);
         Ok(())
     }
 
@@ -244,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Wins space back now, instead of when it pays. Blocks on the disk.
+    /// Compacts now, instead of when it pays. Blocks on the disk.
     pub fn compact(&self) {
         self.compactor.run_now();
     }
@@ -264,27 +272,27 @@ impl Engine {
 
 /// A batch is durable, or lost: publish in order, then wake everybody once.
 fn commit(tickets: Vec<Ticket>, outcome: Outcome) {
-    let mut touched: Vec<(Arc<Space>, Arc<Shelf>)> = Vec::new();
+    let mut touched: Vec<(Arc<ClusterStore>, Arc<WatchCache>)> = Vec::new();
     let mut replies = Vec::with_capacity(tickets.len());
     for ticket in tickets {
         match ticket {
-            Ticket::Write { space, shelf, key, version, new, reply } => {
-                let published = space.publish(&shelf, &key, version, new, outcome);
+            Ticket::Write { store, watch_cache, key, version, new, reply } => {
+                let published = store.publish(&watch_cache, &key, version, new, outcome);
                 replies.push((reply, published));
-                if !touched.iter().any(|(_, known)| Arc::ptr_eq(known, &shelf)) {
-                    touched.push((space, shelf));
+                if !touched.iter().any(|(_, known)| Arc::ptr_eq(known, &watch_cache)) {
+                    touched.push((store, watch_cache));
                 }
             }
             Ticket::Barrier(reply) => {
-                // Whoever waited is gone.
+                // The caller is gone.
                 let _ = reply.send(outcome);
             }
             Ticket::Nothing => {}
         }
     }
-    for (space, shelf) in &touched {
-        shelf.announce();
-        space.announce();
+    for (store, watch_cache) in &touched {
+        watch_cache.announce();
+        store.announce();
     }
     for (reply, published) in replies {
         // The request was given up; the write stands.

@@ -1,7 +1,7 @@
 //! An object as it is kept: its JSON as it goes over the wire, and what selecting and collecting need at hand.
 //!
-//! Every write is told to whoever watches, mostly as a whole. So an object is rendered once, together with the line of a
-//! watch around it: readers get a slice of that line, watchers all of it, and nobody copies.
+//! Every write goes to all watchers, mostly as a whole. So an object is rendered once, together with the line of a
+//! watch around it: readers get a slice of that line, watchers all of it, without a copy.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shelf::EventKind;
+use super::watch_cache::EventKind;
 
 /// One version of an object.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Stored {
 enum Rendered {
     /// Inside of a line that tells watchers of it.
     Line { kind: EventKind, line: Bytes },
-    /// Alone: nobody watched when it was read from the log.
+    /// Alone: it was read from the log, before any watch.
     Json(Bytes),
 }
 

@@ -4,32 +4,32 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Record<'a> {
     Put {
-        space: u64,
+        store: u64,
         version: u64,
         hole: u32,
-        shelf: &'a str,
+        watch_cache: &'a str,
         key: &'a str,
         json: &'a [u8],
     },
     Delete {
-        space: u64,
+        store: u64,
         version: u64,
-        shelf: &'a str,
+        watch_cache: &'a str,
         key: &'a str,
     },
     /// The counter has reached this, whatever else the log still holds.
     Mark {
-        space: u64,
+        store: u64,
         version: u64,
     },
-    /// A space exists, under this name, with this JSON of its owner's.
-    Space {
-        space: u64,
+    /// A cluster store exists, under this name, with this JSON of its owner's.
+    ClusterStore {
+        store: u64,
         name: &'a str,
         data: &'a [u8],
     },
     Dropped {
-        space: u64,
+        store: u64,
     },
 }
 
@@ -49,38 +49,38 @@ impl<'a> Record<'a> {
             head.extend_from_slice(value.as_bytes());
         };
         match *self {
-            Self::Put { space, version, hole, shelf, key, json } => {
+            Self::Put { store, version, hole, watch_cache, key, json } => {
                 head.push(PUT);
-                number(&mut head, space);
+                number(&mut head, store);
                 number(&mut head, version);
                 number(&mut head, u64::from(hole));
-                text(&mut head, shelf);
+                text(&mut head, watch_cache);
                 text(&mut head, key);
                 (head, json)
             }
-            Self::Delete { space, version, shelf, key } => {
+            Self::Delete { store, version, watch_cache, key } => {
                 head.push(DELETE);
-                number(&mut head, space);
+                number(&mut head, store);
                 number(&mut head, version);
-                text(&mut head, shelf);
+                text(&mut head, watch_cache);
                 text(&mut head, key);
                 (head, &[])
             }
-            Self::Mark { space, version } => {
+            Self::Mark { store, version } => {
                 head.push(MARK);
-                number(&mut head, space);
+                number(&mut head, store);
                 number(&mut head, version);
                 (head, &[])
             }
-            Self::Space { space, name, data } => {
+            Self::ClusterStore { store, name, data } => {
                 head.push(SPACE);
-                number(&mut head, space);
+                number(&mut head, store);
                 text(&mut head, name);
                 (head, data)
             }
-            Self::Dropped { space } => {
+            Self::Dropped { store } => {
                 head.push(DROPPED);
-                number(&mut head, space);
+                number(&mut head, store);
                 (head, &[])
             }
         }
@@ -92,22 +92,22 @@ impl<'a> Record<'a> {
         let mut reader = Reader(rest);
         Some(match *kind {
             PUT => Self::Put {
-                space: reader.number()?,
+                store: reader.number()?,
                 version: reader.number()?,
                 hole: u32::try_from(reader.number()?).ok()?,
-                shelf: reader.text()?,
+                watch_cache: reader.text()?,
                 key: reader.text()?,
                 json: reader.0,
             },
             DELETE => Self::Delete {
-                space: reader.number()?,
+                store: reader.number()?,
                 version: reader.number()?,
-                shelf: reader.text()?,
+                watch_cache: reader.text()?,
                 key: reader.text()?,
             },
-            MARK => Self::Mark { space: reader.number()?, version: reader.number()? },
-            SPACE => Self::Space { space: reader.number()?, name: reader.text()?, data: reader.0 },
-            DROPPED => Self::Dropped { space: reader.number()? },
+            MARK => Self::Mark { store: reader.number()?, version: reader.number()? },
+            SPACE => Self::ClusterStore { store: reader.number()?, name: reader.text()?, data: reader.0 },
+            DROPPED => Self::Dropped { store: reader.number()? },
             _ => return None,
         })
     }
@@ -140,14 +140,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_read_back_as_written(space: u64, version: u64, hole: u32, key in ".*", json: Vec<u8>) {
-            let shelf = "pods";
+        fn records_read_back_as_written(store: u64, version: u64, hole: u32, key in ".*", json: Vec<u8>) {
+            let watch_cache = "pods";
             for record in [
-                Record::Put { space, version, hole, shelf, key: &key, json: &json },
-                Record::Delete { space, version, shelf, key: &key },
-                Record::Mark { space, version },
-                Record::Space { space, name: &key, data: &json },
-                Record::Dropped { space },
+                Record::Put { store, version, hole, watch_cache, key: &key, json: &json },
+                Record::Delete { store, version, watch_cache, key: &key },
+                Record::Mark { store, version },
+                Record::ClusterStore { store, name: &key, data: &json },
+                Record::Dropped { store },
             ] {
                 let (mut bytes, body) = record.encode();
                 bytes.extend_from_slice(body);

@@ -21,14 +21,14 @@ fn open(dir: &Path) -> Engine {
     Engine::open(dir, false, HISTORY).unwrap()
 }
 
-fn space(engine: &Engine, name: &str) -> Option<Arc<Space>> {
-    engine.spaces().into_iter().find(|space| &*space.name == name)
+fn store(engine: &Engine, name: &str) -> Option<Arc<ClusterStore>> {
+    engine.stores().into_iter().find(|store| &*store.name == name)
 }
 
 /// A key and the value there.
 type Content = BTreeMap<String, (u64, u64)>;
 
-/// What is true about one space, whatever the storage says.
+/// What is true about one cluster store, whatever the storage says.
 #[derive(Debug, Clone, Default)]
 struct Model {
     version: u64,
@@ -82,17 +82,17 @@ fn content(objects: &[Arc<Stored>]) -> Content {
         .collect()
 }
 
-fn compare(space: &Space, model: &Model) {
-    let shelf = space.shelf("things");
-    assert_eq!(space.version(), model.version, "the counter of {}", space.name);
-    let listed = shelf.list("", None, usize::MAX, || space.version(), |_| true);
+fn compare(store: &ClusterStore, model: &Model) {
+    let watch_cache = store.watch_cache("things");
+    assert_eq!(store.version(), model.version, "the counter of {}", store.name);
+    let listed = watch_cache.list("", None, usize::MAX, || store.version(), |_| true);
     assert_eq!(content(&listed.objects), model.now);
     assert_eq!(listed.version, model.version);
     for namespace in ["a/", "b/"] {
         let mut pages = Vec::new();
         let mut after: Option<String> = None;
         loop {
-            let page = shelf.list(namespace, after.as_deref(), 2, || space.version(), |_| true);
+            let page = watch_cache.list(namespace, after.as_deref(), 2, || store.version(), |_| true);
             after = page.objects.last().map(|last| last.key.to_string());
             pages.extend(page.objects);
             if page.remaining == 0 {
@@ -104,7 +104,7 @@ fn compare(space: &Space, model: &Model) {
     }
     let oldest = model.events.iter().rev().nth(HISTORY).map_or(model.began, |event| event.0.max(model.began));
     for version in model.began.saturating_sub(2)..=model.version {
-        let known = match shelf.since(version, usize::MAX) {
+        let known = match watch_cache.since(version, usize::MAX) {
             Ok(events) => {
                 let events: Vec<_> = events
                     .iter()
@@ -129,7 +129,7 @@ fn compare(space: &Space, model: &Model) {
                 false
             }
         };
-        match shelf.list_at(version, "", None, usize::MAX, |_| true) {
+        match watch_cache.list_at(version, "", None, usize::MAX, |_| true) {
             Ok(listed) => {
                 assert!(known);
                 assert_eq!(content(&listed.objects), model.at(version), "at {version}");
@@ -142,27 +142,27 @@ fn compare(space: &Space, model: &Model) {
 #[derive(Debug, Clone)]
 enum Step {
     Put {
-        space: usize,
+        store: usize,
         key: usize,
     },
     Delete {
-        space: usize,
+        store: usize,
         key: usize,
     },
     /// A write that was decided upon something old.
     Stale {
-        space: usize,
+        store: usize,
         key: usize,
     },
     /// Several at once, so that they are queued behind one another.
     Burst {
-        space: usize,
+        store: usize,
         count: usize,
     },
     Compact,
     Reopen,
     Drop {
-        space: usize,
+        store: usize,
     },
 }
 
@@ -170,15 +170,15 @@ const SPACES: [&str; 3] = ["one", "two", "three"];
 const KEYS: [&str; 6] = ["a/x", "a/y", "a/z", "b/x", "b/y", "ab/x"];
 
 fn step() -> impl Strategy<Value = Step> {
-    let (space, key) = (0..SPACES.len(), 0..KEYS.len());
+    let (store, key) = (0..SPACES.len(), 0..KEYS.len());
     prop_oneof![
-        12 => (space.clone(), key.clone()).prop_map(|(space, key)| Step::Put { space, key }),
-        6 => (space.clone(), key.clone()).prop_map(|(space, key)| Step::Delete { space, key }),
-        2 => (space.clone(), key).prop_map(|(space, key)| Step::Stale { space, key }),
-        2 => (space.clone(), 1..90_usize).prop_map(|(space, count)| Step::Burst { space, count }),
+        12 => (store.clone(), key.clone()).prop_map(|(store, key)| Step::Put { store, key }),
+        6 => (store.clone(), key.clone()).prop_map(|(store, key)| Step::Delete { store, key }),
+        2 => (store.clone(), key).prop_map(|(store, key)| Step::Stale { store, key }),
+        2 => (store.clone(), 1..90_usize).prop_map(|(store, count)| Step::Burst { store, count }),
         1 => Just(Step::Compact),
         1 => Just(Step::Reopen),
-        1 => space.prop_map(|space| Step::Drop { space }),
+        1 => store.prop_map(|store| Step::Drop { store }),
     ]
 }
 
@@ -190,10 +190,10 @@ async fn run(steps: Vec<Step>) {
     for step in steps {
         value += 1;
         let name = match &step {
-            Step::Put { space, .. } | Step::Delete { space, .. } | Step::Stale { space, .. } => {
-                SPACES[*space]
+            Step::Put { store, .. } | Step::Delete { store, .. } | Step::Stale { store, .. } => {
+                SPACES[*store]
             }
-            Step::Burst { space, .. } | Step::Drop { space } => SPACES[*space],
+            Step::Burst { store, .. } | Step::Drop { store } => SPACES[*store],
             Step::Compact | Step::Reopen => "",
         };
         if !name.is_empty() && !models.contains_key(name) {
@@ -202,21 +202,21 @@ async fn run(steps: Vec<Step>) {
         }
         match step {
             Step::Put { key, .. } => {
-                let (space, model, key) =
-                    (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
-                let shelf = space.shelf("things");
+                let (store, model, key) =
+                    (store(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let watch_cache = store.watch_cache("things");
                 let expect =
                     model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
                 let draft = Draft::of(&object(key, value));
-                let written = space.commit(&shelf, key, expect, Change::Put(draft)).await.unwrap();
+                let written = store.commit(&watch_cache, key, expect, Change::Put(draft)).await.unwrap();
                 assert_eq!(written.version, model.put(key, value));
             }
             Step::Delete { key, .. } => {
-                let (space, model, key) =
-                    (space(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
-                let shelf = space.shelf("things");
+                let (store, model, key) =
+                    (store(&engine, name).unwrap(), models.get_mut(name).unwrap(), KEYS[key]);
+                let watch_cache = store.watch_cache("things");
                 let expect = Expect::Version(model.now.get(key).map_or(1, |(version, _)| *version));
-                let gone = space.commit(&shelf, key, expect, Change::Delete).await;
+                let gone = store.commit(&watch_cache, key, expect, Change::Delete).await;
                 if model.now.contains_key(key) {
                     assert_eq!(gone.unwrap().version, model.delete(key));
                 } else {
@@ -224,19 +224,20 @@ async fn run(steps: Vec<Step>) {
                 }
             }
             Step::Stale { key, .. } => {
-                let (space, model, key) = (space(&engine, name).unwrap(), &models[name], KEYS[key]);
+                let (store, model, key) = (store(&engine, name).unwrap(), &models[name], KEYS[key]);
                 let expect = if model.now.contains_key(key) { Expect::Absent } else { Expect::Version(7) };
                 let draft = Draft::of(&object(key, value));
-                let refused = space.commit(&space.shelf("things"), key, expect, Change::Put(draft)).await;
+                let refused =
+                    store.commit(&store.watch_cache("things"), key, expect, Change::Put(draft)).await;
                 assert!(matches!(refused, Err(WriteFailed::Changed(_))));
             }
             Step::Burst { count, .. } => {
-                let (space, model) = (space(&engine, name).unwrap(), models.get_mut(name).unwrap());
-                let shelf = space.shelf("things");
+                let (store, model) = (store(&engine, name).unwrap(), models.get_mut(name).unwrap());
+                let watch_cache = store.watch_cache("things");
                 let mut writes = Vec::new();
                 for index in 0..count {
                     let key = KEYS[index % KEYS.len()];
-                    let latest = space.latest(&shelf, key).map(|stored| stored.version);
+                    let latest = store.latest(&watch_cache, key).map(|stored| stored.version);
                     assert_eq!(
                         latest,
                         model.now.get(key).map(|(version, _)| *version),
@@ -245,16 +246,16 @@ async fn run(steps: Vec<Step>) {
                     let expect = latest.map_or(Expect::Absent, Expect::Version);
                     let draft = Draft::of(&object(key, value));
                     let mut write = Box::pin({
-                        let (space, shelf) = (space.clone(), shelf.clone());
-                        async move { space.commit(&shelf, key, expect, Change::Put(draft)).await }
+                        let (store, watch_cache) = (store.clone(), watch_cache.clone());
+                        async move { store.commit(&watch_cache, key, expect, Change::Put(draft)).await }
                     });
                     let _ = futures::poll!(&mut write);
                     writes.push(write);
                     model.put(key, value);
                 }
-                // A write that nobody waits for any more stands.
+                // A write whose caller is gone stands.
                 drop(writes);
-                let mut versions = space.versions();
+                let mut versions = store.versions();
                 versions.wait_for(|version| *version >= model.version).await.unwrap();
             }
             Step::Compact => engine.compact(),
@@ -263,30 +264,30 @@ async fn run(steps: Vec<Step>) {
                 drop(engine);
                 engine = open(dir.path());
                 let mut found: Vec<String> =
-                    engine.spaces().iter().map(|space| space.name.to_string()).collect();
+                    engine.stores().iter().map(|store| store.name.to_string()).collect();
                 found.sort();
                 let mut wanted: Vec<&str> = models.keys().copied().collect();
                 wanted.sort_unstable();
                 assert_eq!(found, wanted);
                 for (name, model) in &mut models {
                     model.began = model.version;
-                    assert_eq!(&*space(&engine, name).unwrap().data(), name.as_bytes());
+                    assert_eq!(&*store(&engine, name).unwrap().data(), name.as_bytes());
                 }
             }
             Step::Drop { .. } => {
-                let gone = space(&engine, name).unwrap();
+                let gone = store(&engine, name).unwrap();
                 engine.drop_space(&gone).await.unwrap();
                 models.remove(name);
-                let (shelf, draft) = (gone.shelf("things"), Draft::of(&object("q/q", 1)));
-                let refused = gone.commit(&shelf, "q/q", Expect::Absent, Change::Put(draft)).await;
+                let (watch_cache, draft) = (gone.watch_cache("things"), Draft::of(&object("q/q", 1)));
+                let refused = gone.commit(&watch_cache, "q/q", Expect::Absent, Change::Put(draft)).await;
                 assert!(matches!(refused, Err(WriteFailed::Unavailable)));
             }
         }
         for (name, model) in &models {
-            compare(&space(&engine, name).unwrap(), model);
+            compare(&store(&engine, name).unwrap(), model);
         }
     }
-    let bytes: usize = engine.spaces().iter().map(|space| usize::try_from(space.live()).unwrap()).sum();
+    let bytes: usize = engine.stores().iter().map(|store| usize::try_from(store.live()).unwrap()).sum();
     assert_eq!(engine.usage().0, bytes as u64, "what is alive is counted right");
     engine.close();
 }
@@ -318,19 +319,19 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     let things = engine.create("one", b"keys".to_vec()).await.unwrap();
-    let shelf = things.shelf("things");
+    let watch_cache = things.watch_cache("things");
     engine.close();
-    drop((engine, things, shelf));
+    drop((engine, things, watch_cache));
     let engine = open(dir.path());
-    let things = space(&engine, "one").unwrap();
-    let shelf = things.shelf("things");
+    let things = store(&engine, "one").unwrap();
+    let watch_cache = things.watch_cache("things");
     let mut model = Model::default();
     for value in 1..=count {
         let key = KEYS[usize::try_from(value).unwrap() % KEYS.len()];
         let expect = model.now.get(key).map_or(Expect::Absent, |(version, _)| Expect::Version(*version));
         let delete = value % 5 == 0 && expect != Expect::Absent;
         let change = if delete { Change::Delete } else { Change::Put(Draft::of(&object(key, value))) };
-        things.commit(&shelf, key, expect, change).await.unwrap();
+        things.commit(&watch_cache, key, expect, change).await.unwrap();
         if delete {
             model.delete(key)
         } else {
@@ -338,7 +339,7 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
         };
     }
     engine.close();
-    drop((engine, things, shelf));
+    drop((engine, things, watch_cache));
     let path = newest_segment(dir.path());
     let bytes = std::fs::read(&path).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -353,14 +354,16 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
     left.extend_from_slice(rubbish);
     std::fs::write(&path, left).unwrap();
     let engine = open(dir.path());
-    let things = space(&engine, "one").unwrap();
-    let found = content(&things.shelf("things").all());
+    let things = store(&engine, "one").unwrap();
+    let found = content(&things.watch_cache("things").all());
     assert_eq!(found, model.at(things.version()), "it is what it was at version {}", things.version());
     // And it goes on from there.
     let before = things.version();
     let draft = Draft::of(&object("new/one", 1));
-    let fresh =
-        things.commit(&things.shelf("things"), "new/one", Expect::Absent, Change::Put(draft)).await.unwrap();
+    let fresh = things
+        .commit(&things.watch_cache("things"), "new/one", Expect::Absent, Change::Put(draft))
+        .await
+        .unwrap();
     assert_eq!(fresh.version, before + 1);
     engine.close();
 }
@@ -379,19 +382,19 @@ async fn compaction_during_writes_loses_nothing() {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for round in 0..6_u64 {
         let engine = Arc::new(several_segments(dir.path(), 3));
-        let things = match space(&engine, "one") {
+        let things = match store(&engine, "one") {
             Some(things) => things,
             None => engine.create("one", Vec::new()).await.unwrap(),
         };
-        let shelf = things.shelf("things");
+        let watch_cache = things.watch_cache("things");
         for (key, value) in &counts {
             assert_eq!(
-                shelf.get(key).map(|stored| stored.value()["value"].as_u64().unwrap()),
+                watch_cache.get(key).map(|stored| stored.value()["value"].as_u64().unwrap()),
                 Some(*value),
                 "{key}"
             );
         }
-        assert_eq!(shelf.len(), counts.len());
+        assert_eq!(watch_cache.len(), counts.len());
         let done = Arc::new(AtomicBool::new(false));
         let compacting = {
             let (engine, done) = (engine.clone(), done.clone());
@@ -403,15 +406,15 @@ async fn compaction_during_writes_loses_nothing() {
         };
         for index in 0..400_u64 {
             let key = format!("ns/{}", (index * 7 + round) % 97);
-            let latest = things.latest(&shelf, &key);
+            let latest = things.latest(&watch_cache, &key);
             let expect = latest.as_ref().map_or(Expect::Absent, |stored| Expect::Version(stored.version));
             if latest.is_some() && index % 3 == 0 {
-                things.commit(&shelf, &key, expect, Change::Delete).await.unwrap();
+                things.commit(&watch_cache, &key, expect, Change::Delete).await.unwrap();
                 counts.remove(&key);
             } else {
                 let value = round * 1000 + index;
                 things
-                    .commit(&shelf, &key, expect, Change::Put(Draft::of(&object(&key, value))))
+                    .commit(&watch_cache, &key, expect, Change::Put(Draft::of(&object(&key, value))))
                     .await
                     .unwrap();
                 counts.insert(key, value);
@@ -431,7 +434,7 @@ async fn a_space_dropped_during_compaction_does_not_come_back() {
     let stay = AtomicU64::new(0);
     for _ in 0..4 {
         let engine = Arc::new(several_segments(dir.path(), 3));
-        for left in engine.spaces() {
+        for left in engine.stores() {
             assert!(left.name.starts_with("stays"), "{} is back", left.name);
         }
         let done = Arc::new(AtomicBool::new(false));
@@ -448,7 +451,9 @@ async fn a_space_dropped_during_compaction_does_not_come_back() {
             let name = format!("goes-{index}");
             let goes = engine.create(&name, Vec::new()).await.unwrap();
             let draft = Draft::of(&object("a/x", 1));
-            goes.commit(&goes.shelf("things"), "a/x", Expect::Absent, Change::Put(draft)).await.unwrap();
+            goes.commit(&goes.watch_cache("things"), "a/x", Expect::Absent, Change::Put(draft))
+                .await
+                .unwrap();
             engine.drop_space(&goes).await.unwrap();
         }
         done.store(true, Ordering::Relaxed);
@@ -456,7 +461,7 @@ async fn a_space_dropped_during_compaction_does_not_come_back() {
         engine.close();
     }
     let engine = open(dir.path());
-    assert_eq!(engine.spaces().len(), 4);
+    assert_eq!(engine.stores().len(), 4);
     engine.close();
 }
 

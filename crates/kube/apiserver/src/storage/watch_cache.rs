@@ -1,4 +1,4 @@
-//! All objects of one resource in one space, and what happened to them lately.
+//! The watch cache of one resource in one cluster: its objects and their recent events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 use super::object::Stored;
 
-/// One resource of one space.
+/// One resource of one cluster.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct WatchCache {
     /// `pods`, `deployments.apps`
     pub name: Box<str>,
     state: RwLock<State>,
@@ -23,9 +23,9 @@ pub struct Shelf {
 #[derive(Debug, Default)]
 struct State {
     objects: Objects,
-    /// With their versions beside them: whoever looks for one does not have to touch the others.
+    /// With their versions beside them: a search does not touch the events.
     history: VecDeque<(u64, Arc<Event>)>,
-    /// Events up to here are forgotten.
+    /// Events up to this version are dropped.
     floor: u64,
     /// The newest version published here.
     version: u64,
@@ -34,7 +34,7 @@ struct State {
 /// By key, which is the objects' own.
 type Objects = BTreeMap<Arc<str>, Arc<Stored>>;
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Debug)]
 pub struct Event {
     pub kind: EventKind,
@@ -51,7 +51,7 @@ pub enum EventKind {
     Deleted,
 }
 
-/// History does not reach back that far.
+/// The requested version is older than the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooOld {
     /// The oldest version one may ask for.
@@ -70,7 +70,7 @@ pub struct Listed {
 /// History is cut in steps, so that most writes do not pay for it.
 const SLACK: usize = 64;
 
-impl Shelf {
+impl WatchCache {
     pub(super) fn new(name: &str, floor: u64, limit: usize) -> Self {
         let state = State { floor, version: floor, ..State::default() };
         Self { name: name.into(), state: RwLock::new(state), newest: watch::Sender::new(floor), limit }
@@ -99,7 +99,7 @@ impl Shelf {
     }
 
     /// Objects whose key starts with `prefix`, after the key `after`, at most `limit` that `keep` wants.
-    /// `published` is the space's newest published version, read under this shelf's lock.
+    /// `published` is the cluster store's newest published version, read under this watch cache's lock.
     pub fn list(
         &self,
         prefix: &str,
@@ -198,7 +198,7 @@ impl Shelf {
         });
     }
 
-    /// Puts an object in its place at a start. Nobody watches yet.
+    /// Restores an object at a start, before any watch.
     pub(super) fn restore(&self, object: Arc<Stored>) {
         self.state.write().objects.insert(object.key.clone(), object);
     }

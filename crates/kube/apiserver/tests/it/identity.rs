@@ -137,7 +137,7 @@ async fn a_token_names_its_account_until_it_expires_or_the_account_is_gone() {
     let token = token_of(&world, "bob", &json!({})).await;
     world.done(&Caller::admin(), "DELETE", &format!("{accounts}/bob"), &NULL).await;
     world.done(&Caller::admin(), "POST", accounts, &json!({"metadata": {"name": "bob"}})).await;
-    // Another account of the same name is somebody else.
+    // Another account of the same name is another user.
     assert_eq!(whoami(&world, &token).await.0, 401);
     let short = json!({"spec": {"expirationSeconds": 5}});
     let (code, _) = world.call(&Caller::admin(), "POST", &format!("{accounts}/bob/token"), &short).await;
@@ -257,7 +257,7 @@ const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 async fn an_approved_request_is_signed_and_carries_who_asked() {
     let world = World::new().await;
     let csr = json!({"metadata": {"name": "c"}, "spec": {"request": request_of("team", "alice"),
-        "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "username": "somebody else"}});
+        "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "username": "another user"}});
     let created = world.done(&Caller::admin(), "POST", CSRS, &csr).await;
     assert_eq!(created["spec"]["username"], "kubernetes-admin");
     let mut approved = created.clone();

@@ -76,7 +76,7 @@ async fn a_node_reads_what_its_pods_need_and_nothing_else() {
     // When the pod is gone, so is the reason to read.
     world.done(&Caller::admin(), "DELETE", &format!("{PODS}/on-a?gracePeriodSeconds=0"), &NULL).await;
     refused(&world, &a, "GET", &format!("{SECRETS}/a"), &NULL, stranger).await;
-    // The name alone makes nobody a node.
+    // The name alone does not make a user a node.
     assert_eq!(
         world.call(&Caller::named("system:node:b", &[]), "GET", &format!("{SECRETS}/b"), &NULL).await.0,
         403
@@ -306,7 +306,7 @@ async fn a_machine_with_a_bootstrap_token_becomes_a_node() {
     let world = world().await;
     let admin = Caller::admin();
     let csrs = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-    // What installers set up, as upstream's do: a new cluster lets nobody in by itself.
+    // What installers set up, as upstream's do: a new cluster admits no node by itself.
     bind(&world, "bootstrap", "system:bootstrappers", "system:node-bootstrapper").await;
     bind(
         &world,
@@ -352,7 +352,7 @@ async fn a_machine_with_a_bootstrap_token_becomes_a_node() {
     world.done(&c, "PATCH", &format!("{LEASES}/c"), &json!({"spec": {"leaseDurationSeconds": 40}})).await;
     world.done(&c, "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dc", &NULL).await;
     assert_eq!(world.call(&c, "GET", &format!("{SECRETS}/a"), &NULL).await.0, 403);
-    // It renews its own certificate, and nobody else's.
+    // It renews its own certificate, and no other.
     world.done(&c, "POST", csrs, &signing_request("second", "c")).await;
     world.until(&format!("{csrs}/second"), "a certificate", read).await;
     let other = "can only create a node CSR with CN=system:node:c";

@@ -157,7 +157,7 @@ impl NodeApi for FakeNode {
     async fn connect(&self, _pod: &PodIdentity, port: u16) -> Result<Box<dyn Pipe>, NodeError> {
         let real = self.ports.lock().get(&port).copied();
         let Some(real) = real else {
-            return Err(NodeError::BadRequest(format!("nobody listens on port {port}")));
+            return Err(NodeError::BadRequest(format!("port {port} is closed")));
         };
         let connected = TcpStream::connect(("127.0.0.1", real)).await;
         let stream = connected.map_err(|error| NodeError::Unavailable(error.to_string()))?;
@@ -274,7 +274,7 @@ impl Kubectl {
 pub struct Forward {
     pub child: Child,
     pub local: Vec<u16>,
-    /// A pipe that nobody holds open would end kubectl.
+    /// A closed pipe would end kubectl.
     _lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
 }
 

@@ -1,4 +1,4 @@
-//! The storage class `local`: made once, if nobody has made one.
+//! The storage class `local`: created once, unless there is one.
 
 use aro_control::{Outcome, Reconcile};
 use aro_kube::informer::ObjectKey;

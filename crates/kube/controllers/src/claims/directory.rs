@@ -98,7 +98,7 @@ mod tests {
             ("pvc-1a", "/data/volumes/pvc-1a/", PROVISIONER),
             ("pvc-1a", "/data/volumes/pvc-1a/..", PROVISIONER),
             ("pvc-1a", "/data/volumes/pvc-2", PROVISIONER),
-            ("pvc-1a", "/data/volumes/pvc-1a", "somebody.else"),
+            ("pvc-1a", "/data/volumes/pvc-1a", "other.driver"),
             ("..", "/data/volumes/..", PROVISIONER),
             (".", "/data/volumes/.", PROVISIONER),
             ("", "/data/volumes/", PROVISIONER),

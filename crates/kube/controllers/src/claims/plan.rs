@@ -16,7 +16,7 @@ use super::matching::{asked, best, capacity, class_of, is_for, mismatch};
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 pub const BOUND_BY_US: &str = "pv.kubernetes.io/bound-by-controller";
 pub const PROTECTION: &str = "kubernetes.io/pvc-protection";
-/// The provisioner of classes whose volumes somebody makes by hand.
+/// The provisioner of classes whose volumes are created by hand.
 const BY_HAND: &str = "kubernetes.io/no-provisioner";
 
 /// Everything a decision depends on.
@@ -102,7 +102,7 @@ pub fn plan(seen: &Seen<'_>) -> Act {
     }
 }
 
-/// Whether somebody else makes the volumes of a class.
+/// Whether another provisioner creates the volumes of a class.
 fn is_foreign(class: Option<&StorageClass>) -> bool {
     class.is_some_and(|class| class.provisioner != PROVISIONER && class.provisioner != BY_HAND)
 }
@@ -121,7 +121,7 @@ fn bound(seen: &Seen<'_>) -> Act {
         );
     };
     match volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()) {
-        // Somebody cut the other half: tie it again.
+        // Another client removed the other half of the binding: restore it.
         None => return Act::Bind(volume.clone()),
         Some(reference)
             if reference.uid.as_deref().unwrap_or_default().is_empty() && is_for(volume, seen.claim) =>

@@ -26,7 +26,7 @@ pub struct Volumes {
 /// What became of the claim a volume is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tie {
-    /// It is for nobody, or for somebody who is still to come.
+    /// It names no claim, or a claim that does not exist yet.
     None,
     /// Both halves are tied.
     Bound,
@@ -100,7 +100,7 @@ pub fn plan(volume: &PersistentVolume, tie: Tie, root: Option<&Path>) -> Act {
             _ if phase != "Released" && phase != "Failed" => Act::Phase("Released"),
             _ if !deletes || beyond => Act::Rest,
             (Some(path), _) => Act::Reclaim(path),
-            // Whoever made it deletes it.
+            // Its provisioner deletes it.
             (None, Some(by)) if by != PROVISIONER => Act::Rest,
             (None, _) if phase == "Failed" => Act::Rest,
             (None, _) => Act::Refuse,

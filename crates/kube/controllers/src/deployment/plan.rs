@@ -30,7 +30,7 @@ pub enum Act {
     Create(Box<ReplicaSet>),
     /// Write what is different about a set.
     Update(Box<Set>),
-    /// Remove a set nobody needs to go back to.
+    /// Remove a set beyond the revision history limit.
     Remove(Arc<ReplicaSet>),
 }
 

@@ -17,7 +17,7 @@ const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 const COMPLETE: &str = "NewReplicaSetAvailable";
 const PAUSED: &str = "DeploymentPaused";
 
-/// How long a rollout may stand still; `None`: nobody minds.
+/// How long a rollout may stand still; `None`: without limit.
 pub fn patience(deployment: &Deployment) -> Option<SignedDuration> {
     let seconds = deployment.spec.as_ref()?.progress_deadline_seconds?;
     (seconds != i32::MAX).then(|| SignedDuration::from_secs(seconds.into()))

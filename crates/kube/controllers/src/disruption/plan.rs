@@ -31,7 +31,7 @@ pub struct Seen {
     pub budget: Arc<PodDisruptionBudget>,
     /// Those the budget protects.
     pub pods: Vec<Arc<Pod>>,
-    /// By the uid of the pods' controllers; `None`: nobody knows its size.
+    /// By the uid of the pods' controllers; `None`: its size is unknown.
     pub owners: BTreeMap<String, Option<Owner>>,
     pub now: Timestamp,
 }

@@ -1,6 +1,6 @@
 //! Which slices have to change. Pure.
 //!
-//! An endpoint stays in the slice it is in: whoever watches slices gets as little as possible anew.
+//! An endpoint stays in the slice it is in: watchers of slices receive as few changes as possible.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

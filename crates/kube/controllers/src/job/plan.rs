@@ -36,7 +36,7 @@ pub struct Plan {
     pub make: Vec<Wanted>,
     /// Pods to delete; they count.
     pub delete: Vec<Arc<Pod>>,
-    /// Pods to delete that do not count: nobody wants them any more.
+    /// Pods to delete that do not count: they are surplus.
     pub discard: Vec<Arc<Pod>>,
     pub status: JobStatus,
     /// Pods that lose their finalizer after the status is written.
@@ -181,7 +181,7 @@ fn manage(seen: &Seen, tally: &Tally, active: &[Arc<Pod>], wanted: Option<usize>
     }
 }
 
-/// Pods at work that nobody wants: those without a right index, doubles, and then those that got least far.
+/// Surplus active pods: those without a valid index, doubles, and then those that got least far.
 fn discarded(active: &[Arc<Pod>], completions: Option<u32>, surplus: usize) -> Vec<Arc<Pod>> {
     let mut all = active.to_vec();
     // The furthest first, so that of two with one index it stays.

@@ -1,7 +1,7 @@
 //! When nodes last gave a sign of life, by our own clock.
 //!
 //! Clocks of nodes are not trusted: what counts is when we saw that a lease was renewed or a status posted. A node we
-//! have never seen counts as alive when we first look, so that nobody is lost because *we* were away.
+//! have never seen counts as alive when we first look, so that no node is lost because this controller was down.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ pub fn surplus(pods: Vec<Arc<Pod>>, most: usize) -> Vec<Arc<Pod>> {
     finished
 }
 
-/// Whether somebody has said that a node is off for good: it is not ready, and marked so.
+/// Whether a node is out of service: it is not ready, and has the taint.
 pub fn is_out_of_service(node: &Node) -> bool {
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let marked = taints.into_iter().any(|taint| taint.key == OUT_OF_SERVICE);

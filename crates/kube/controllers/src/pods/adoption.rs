@@ -162,6 +162,6 @@ mod tests {
         assert_eq!(names(&sorted.release), ["left"]);
         let sorted = sort_out(true, &web, controlled(), orphans());
         assert_eq!(names(&sorted.mine), ["kept"]);
-        assert!(sorted.adopt.is_empty() && sorted.release.is_empty(), "an owner on its way out takes nobody");
+        assert!(sorted.adopt.is_empty() && sorted.release.is_empty(), "a terminating owner adopts nothing");
     }
 }

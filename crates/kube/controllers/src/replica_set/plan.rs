@@ -164,7 +164,7 @@ pub fn status(
     (status, next)
 }
 
-/// A failure is told once and stays as it was told until it is over.
+/// A failure is recorded once and its condition stays unchanged until it is over.
 fn conditions(
     set: &ReplicaSet,
     trouble: Option<&Trouble>,

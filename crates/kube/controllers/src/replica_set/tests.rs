@@ -134,6 +134,6 @@ fn a_failure_is_told_until_it_is_over() {
     );
     failing.status = Some(first.clone());
     let (second, _) = status(&failing, &[], Some(&trouble("something else")), at(9));
-    assert_eq!(first, second, "it is told once");
+    assert_eq!(first, second, "it is recorded once");
     assert_eq!(status(&failing, &[], None, at(9)).0.conditions, None);
 }

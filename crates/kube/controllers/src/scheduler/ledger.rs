@@ -41,7 +41,7 @@ struct Promise {
 const CHOICE: usize = 32;
 
 impl Ledger {
-    /// A node is there. Tells whether more may fit now than before.
+    /// A node is there. Returns whether more may fit now than before.
     pub fn node(&mut self, node: &Node) -> bool {
         let name = node.name_any();
         let has = Amounts::of(node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
@@ -66,7 +66,7 @@ impl Ledger {
         false
     }
 
-    /// A pod is there. Tells whether room became free.
+    /// A pod is there. Returns whether room became free.
     pub fn saw(&mut self, pod: &Pod) -> bool {
         let uid = pod.uid().unwrap_or_default();
         let node = pods::node_name(pod);
@@ -82,7 +82,7 @@ impl Ledger {
             known.bound = true;
             return false;
         }
-        // Bound by somebody else, or elsewhere than we thought.
+        // Bound by another scheduler, or to another node than assumed.
         let freed = self.ended(&uid);
         self.note(uid, node.to_owned(), Amounts::of_pod(pod), true);
         freed
@@ -99,7 +99,7 @@ impl Ledger {
         self.pods.get(uid).is_some_and(|promise| promise.bound)
     }
 
-    /// The API server did not bind it; unless somebody else did, the room is free again.
+    /// The API server did not bind it; unless another scheduler did, the room is free again.
     pub fn take_back(&mut self, uid: &str) {
         if !self.is_bound(uid) {
             self.ended(uid);

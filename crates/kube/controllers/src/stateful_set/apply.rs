@@ -304,7 +304,7 @@ impl Verb {
     }
 }
 
-/// Whether the namespace is going away: nothing can be made there, and nobody needs to hear about it.
+/// Whether the namespace is going away: nothing can be created there, and no event is needed.
 fn is_ending(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403 && status.message.contains("being terminated"))
 }

@@ -57,7 +57,7 @@ pub enum Act {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     pub acts: Vec<Act>,
-    /// When something is due that no change tells about.
+    /// When the next pass is due without a change.
     pub again: Option<Duration>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Members<'a> {
         true
     }
 
-    /// Members nobody wants any more go, the highest first. Returns whether all are gone.
+    /// Surplus members are deleted, the highest first. Returns whether all are gone.
     fn shrink(&self, acts: &mut Vec<Act>) -> bool {
         let unwell = |pod: &&&Arc<Pod>| !self.is_available(pod);
         let first_unwell = self.wanted.values().find(unwell).or_else(|| self.surplus.values().find(unwell));
@@ -229,7 +229,7 @@ struct Rolling {
 }
 
 impl Rolling {
-    /// `None`: members are only updated when somebody deletes them.
+    /// `None`: members are only updated after a client deletes them.
     fn of(set: &StatefulSet) -> Option<Self> {
         let strategy = set.spec.as_ref()?.update_strategy.as_ref();
         if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("OnDelete") {

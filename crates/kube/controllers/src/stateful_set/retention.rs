@@ -1,4 +1,4 @@
-//! Who owns the claims of a set: nobody, so that data outlives the pods, unless the set says otherwise.
+//! Owner references of the claims of a set: none, so that data outlives the pods, unless the set's policy differs.
 //!
 //! `whenDeleted: Delete` makes the set the owner; `whenScaled: Delete` makes a pod that is about to go the owner. The
 //! collector of orphans does the rest.
@@ -55,9 +55,9 @@ pub fn owners(
     let ours = |reference: &OwnerReference| is(reference, set) || is(reference, pod);
     let mut wanted: Vec<OwnerReference> =
         known.iter().filter(|reference| !ours(reference)).cloned().collect();
-    let somebody_elses = wanted.iter().any(|reference| reference.controller == Some(true));
+    let foreign = wanted.iter().any(|reference| reference.controller == Some(true));
     let policy = policy(set);
-    if !somebody_elses {
+    if !foreign {
         if policy.delete_with_pod && !staying {
             wanted.push(controller_reference(pod));
         } else if policy.delete_with_set {

@@ -97,7 +97,7 @@ fn hash(text: &str) -> String {
     digits.bytes().map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()])).collect()
 }
 
-/// The revisions nobody needs any more, oldest first.
+/// The unused revisions, oldest first.
 pub fn surplus(
     set: &StatefulSet,
     revisions: &[Arc<ControllerRevision>],

@@ -8,7 +8,7 @@ use crate::validate::formats::{is_dns_label, is_dns_subdomain};
 
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 pub(crate) const SUBDOMAIN: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-/// Who gives names to groups that belong to Kubernetes says so in this annotation.
+/// The approval of names in groups that belong to Kubernetes stands in this annotation.
 pub(super) const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Why a text is no DNS-1035 label.

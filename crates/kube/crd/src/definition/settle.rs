@@ -114,7 +114,7 @@ fn taken<'a>(crd: &Value, others: &[&'a Value]) -> Taken<'a> {
 
 type Conflict = Option<(&'static str, String)>;
 
-/// Takes over the names that are free. The last conflict is the one that is told.
+/// Takes over the names that are free. The last conflict is the one that is reported.
 fn accept(spec: &Value, held: &Value, taken: &Taken<'_>) -> (Value, Conflict) {
     let wanted = spec.get("names").unwrap_or(&Value::Null);
     let mut accepted = held.as_object().cloned().unwrap_or_default();

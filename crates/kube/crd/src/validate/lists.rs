@@ -57,7 +57,7 @@ fn walk(node: &Node, value: &Value, path: &mut Path, errors: &mut Vec<FieldError
     }
 }
 
-/// The first item that is no object is told, and then nothing else. Nulls are left to the schema.
+/// The first item that is no object is reported, and then nothing else. Nulls are left to the schema.
 fn map_items(items: &[Value], keys: &[String], path: &mut Path, errors: &mut Vec<FieldError>) {
     let wrong = |item: &Value| !item.is_object() && !item.is_null();
     if let Some((index, item)) = items.iter().enumerate().find(|(_, item)| wrong(item)) {

@@ -1,6 +1,6 @@
-//! How pods end: their containers are told to stop, have the time they may take, and are cut off after it.
+//! How pods end: their containers are stopped, have the grace period, and are killed after it.
 //!
-//! Nobody waits for that in a pass: others have to go on, and somebody may lose patience meanwhile.
+//! No pass waits for that: other pods go on, and the grace period may be shortened meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::container::{Policy, Stage, policy_of};
 /// first. A pod without grace has none of this either.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// Containers that were told to stop.
+/// Containers that were asked to stop.
 pub(super) struct Stopping {
     /// How long they may take.
     grace: Duration,
@@ -42,12 +42,12 @@ impl Passes {
         let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
         let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
         if !self.stopped(key, pod, slot, state, grace) {
-            // Whoever stops them asks for another pass.
+            // The task that stops them enqueues the pod.
             return Ok(Outcome::Settled);
         }
         let kept = pod.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
         if (kept || policy_of(pod) != Policy::Always) && !is_finished(pod) {
-            // Somebody counts how pods end.
+            // A controller counts how pods end.
             end_containers(state, now, "the pod was deleted");
             state.killed = Some(("", ""));
             self.write(key, pod, state, now).await?;
@@ -107,7 +107,7 @@ impl Passes {
         slot.views.lock().clear();
     }
 
-    /// Whether nothing of a pod runs any more. Tells its containers to stop, if that has not happened, or if they now
+    /// Whether nothing of a pod runs any more. Stops its containers, if that has not happened, or if they now
     /// have less time for it.
     fn stopped(
         &self,

@@ -128,7 +128,7 @@ impl Passes {
         now: Timestamp,
     ) {
         if let Some(run) = container.real.take() {
-            // Whoever is late was told why already.
+            // A task that does not stop in time is aborted and logged by the scope.
             let _ = run.scope.close(TIDY).await;
             run.log.line(&format!("ended: {why}"));
             run.log.close();

@@ -155,7 +155,7 @@ fn data_after_the_end_resets_the_stream_and_data_for_nobody_is_dropped() {
     carry(&mut client, &mut server);
     let mut frames = Encoder::new();
     frames.data(1, b"late", false);
-    frames.data(99, b"nobody", false);
+    frames.data(99, b"unknown", false);
     assert_eq!(server.receive(&frames.take()).unwrap(), [Event::Reset { stream: 1 }]);
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub const BIN_VARIABLE: &str = "ARO_TEST_PG_BIN";
 
 /// The unprivileged user the server runs as when we are root, which PostgreSQL refuses to be.
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 /// `$1` is the programs' directory, `$2` ours. Commands come line by line.
 const SUPERVISOR: &str = r#"
@@ -87,7 +87,7 @@ impl TestPostgres {
         let permissions = fs::Permissions::from_mode(0o700);
         fs::set_permissions(&directory, permissions).map_err(|error| LaunchError::Io("protect it", error))?;
         if is_root() {
-            chown(&directory, Some(NOBODY), Some(NOBODY))
+            chown(&directory, Some(UNPRIVILEGED), Some(UNPRIVILEGED))
                 .map_err(|error| LaunchError::Io("give it away", error))?;
         }
         let mut initdb = unprivileged(&bin.join("initdb"));
@@ -226,7 +226,7 @@ fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir("/");
     if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     command
 }

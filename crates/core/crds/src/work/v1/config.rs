@@ -169,7 +169,7 @@ pub enum IgnoreFieldCondition {
     /// As soon as the object is there.
     #[default]
     OnSpokePresent,
-    /// As soon as somebody changed them there.
+    /// As soon as they change there.
     OnSpokeChange,
 }
 

@@ -14,7 +14,7 @@ pub struct ManifestWorkExecutor {
     pub subject: Option<ExecutorSubject>,
 }
 
-/// Somebody on the managed cluster.
+/// A subject on the managed cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutorSubject {
@@ -26,7 +26,7 @@ pub struct ExecutorSubject {
     pub service_account: Option<ServiceAccountSubject>,
 }
 
-/// What somebody is.
+/// The kind of a subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ExecutorSubjectType {
     /// A service account.

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::references::{self, Kind, Reference};
+use crate::cache_cursor::{CacheCursor, IndexChange};
 use crate::cluster::Cluster;
-use crate::follow::{Follow, News};
 use crate::storage::Stored;
 
 /// The pods of all nodes, and what they need.
@@ -20,7 +20,7 @@ pub struct BoundPods {
 
 #[derive(Debug, Default)]
 struct Index {
-    follow: Follow,
+    follow: CacheCursor,
     pods: HashMap<Arc<str>, Bound>,
     /// By node: what is needed there, and by how many pods.
     needed: HashMap<Box<str>, HashMap<Reference, usize>>,
@@ -77,7 +77,8 @@ impl Index {
 impl BoundPods {
     /// Whether something on a node needs an object.
     pub(super) fn refers(&self, cluster: &Cluster, node: &str, wanted: &Reference) -> bool {
-        let object = |shelf: &str, key: &str| Some(cluster.space.shelf(shelf).get(key)?.value());
+        let object =
+            |watch_cache: &str, key: &str| Some(cluster.store.watch_cache(watch_cache).get(key)?.value());
         let on_node =
             |object: &Value| meta::get(object, &["spec", "nodeName"]).and_then(Value::as_str) == Some(node);
         match wanted.kind {
@@ -93,10 +94,10 @@ impl BoundPods {
         }
         let mut index = self.index.lock();
         let mut follow = std::mem::take(&mut index.follow);
-        follow.catch_up(&cluster.space.shelf("pods"), |news| match news {
-            News::Reset => *index = Index::default(),
-            News::Put(pod) => index.put(pod),
-            News::Gone(key) => index.forget(key),
+        follow.catch_up(&cluster.store.watch_cache("pods"), |news| match news {
+            IndexChange::Reset => *index = Index::default(),
+            IndexChange::Put(pod) => index.put(pod),
+            IndexChange::Gone(key) => index.forget(key),
         });
         index.follow = follow;
         match wanted.kind {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
-/// A node on which port 80 says everything twice and then ends, and nobody listens on others.
+/// A node on which port 80 echoes everything twice and then ends; other ports are closed.
 struct Doubling;
 
 #[async_trait]

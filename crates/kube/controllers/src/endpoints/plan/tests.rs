@@ -122,7 +122,7 @@ fn pods_with_other_ports_are_in_other_slices() {
 }
 
 #[test]
-fn one_more_pod_is_one_write_and_nobody_moves() {
+fn one_more_pod_is_one_write_and_no_endpoint_moves() {
     let service = service(&json!({}));
     let mut backends: Vec<_> = (0..250).map(|number| pod(number, 80, true)).collect();
     let slices = settled(&service, &backends, &[]);

@@ -146,7 +146,7 @@ fn several_may_be_down_at_once_if_the_set_says_so() {
 }
 
 #[test]
-fn on_delete_waits_for_somebody_to_delete() {
+fn on_delete_updates_only_deleted_pods() {
     let set = set(2, &json!({"updateStrategy": {"type": "OnDelete"}}));
     assert_eq!(acts(&set, &[pod(0, "a", "ready"), pod(1, "a", "ready")]), Vec::<String>::new());
     assert_eq!(acts(&set, &[pod(0, "a", "ready")]), ["+1Update"]);
@@ -164,7 +164,7 @@ fn a_member_that_is_not_available_yet_is_looked_at_again() {
 }
 
 #[test]
-fn the_update_becomes_the_current_revision_when_everybody_has_it() {
+fn the_update_becomes_the_current_revision_when_every_pod_has_it() {
     let set = set(2, &json!({}));
     let of = |pods: &[Arc<Pod>]| {
         let seen = Seen { set: &set, pods, current: "a", update: "b", now: NOW.parse().unwrap() };
@@ -178,7 +178,7 @@ fn the_update_becomes_the_current_revision_when_everybody_has_it() {
 
 proptest! {
     #[test]
-    fn nobody_is_created_twice_and_nobody_who_is_going_is_deleted(
+    fn no_pod_is_created_twice_and_no_terminating_pod_is_deleted(
         wanted in 0..6,
         ordered in any::<bool>(),
         partition in 0..6,

@@ -1,4 +1,4 @@
-//! A frontend, a client of it, and a backend that completes operations when a test says so.
+//! A frontend, a client of it, and a backend that completes operations on request of a test.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

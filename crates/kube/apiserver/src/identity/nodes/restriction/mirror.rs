@@ -11,7 +11,7 @@ use crate::rest::Call;
 pub(super) fn admit(call: &Call, node: &str, pod: &Value) -> Result<(), Status> {
     let name = meta::name(pod);
     refused(call, name, problem(node, pod))?;
-    let Some(own) = call.cluster.space.shelf("nodes").get(node) else {
+    let Some(own) = call.cluster.store.watch_cache("nodes").get(node) else {
         return Err(Status::not_found(&GroupResource::new("", "nodes"), node));
     };
     let uid = meta::owner_references(pod).first().map(|owner| text(owner, &["uid"])).unwrap_or_default();

@@ -21,7 +21,7 @@ pub fn admit(call: &Call, review: &Value) -> Result<(), Status> {
     if uid.is_empty() {
         return refuse(call, &call.name, "node requested token with a pod binding without a uid");
     }
-    let found = call.cluster.space.shelf("pods").get(&format!("{}/{pod_name}", call.namespace));
+    let found = call.cluster.store.watch_cache("pods").get(&format!("{}/{pod_name}", call.namespace));
     let Some(pod) = found.map(|stored| stored.value()) else {
         return Err(Status::not_found(&GroupResource::new("", "pods"), pod_name));
     };
@@ -63,9 +63,10 @@ fn may_ask_for(call: &Call, audience: &str) -> bool {
     authorize(&call.cluster, &call.user, &asked).allowed
 }
 
-/// Whether a pod's volumes need a token for somebody: projected ones, or ones of drivers that ask for it.
+/// Whether a pod's volumes need a token for an audience: projected ones, or ones of drivers that ask for it.
 fn pod_wants(call: &Call, pod: &Value, audience: &str) -> bool {
-    let object = |shelf: &str, key: &str| Some(call.cluster.space.shelf(shelf).get(key)?.value());
+    let object =
+        |watch_cache: &str, key: &str| Some(call.cluster.store.watch_cache(watch_cache).get(key)?.value());
     let driver_of_claim = |claim: &str| {
         let claim = object("persistentvolumeclaims", &format!("{}/{claim}", call.namespace))?;
         let volume = object("persistentvolumes", text(&claim, &["spec", "volumeName"]))?;
