@@ -79,9 +79,8 @@ impl Layer {
             Core => &[Base, Core, KubePure],
             Kit => &[Base, Kit],
             Port | Adapter => &[Base, Core, KubePure, Kit, Port],
-            Lib => &[Base, Core, KubePure, Kit, Port, Lib],
             KubeRunning => &[Base, Core, KubePure, KubeRunning, Kit, Port],
-            Service => &[Base, Core, KubePure, Kit, Port, Lib],
+            Lib | Service => &[Base, Core, KubePure, Kit, Port, Lib],
             App => &[Base, Core, KubePure, KubeRunning, Kit, Port, Adapter, Lib, Service],
             Self::Bin => &[Base, Kit, App],
             Test | Self::Bench => {
@@ -165,8 +164,9 @@ fn name_by_path(path: &str) -> Option<String> {
         ["crates", group @ "kube", folder]
         | ["crates", "svc", group @ "classic", folder]
         | ["crates", "port", group, folder] => Some(format!("aro-{group}-{folder}")),
-        ["crates", "svc", _, folder] | ["crates", _, folder] => Some(format!("aro-{folder}")),
-        ["crates", folder] => Some(format!("aro-{folder}")),
+        ["crates", "svc", _, folder] | ["crates", _, folder] | ["crates", folder] => {
+            Some(format!("aro-{folder}"))
+        }
         _ => None,
     }
 }

@@ -99,7 +99,7 @@ fn occurrences(text: &str, word: &str) -> Vec<usize> {
 
 /// Whether operators read what stands there: documents, scripts, and the strings and configuration keys of the program.
 fn operators_read(path: &str, line: &str, at: usize) -> bool {
-    if !path.ends_with(".rs") {
+    if Path::new(path).extension().is_none_or(|extension| extension != "rs") {
         return true;
     }
     if path.starts_with("test/") || path.contains("/tests/") || path.ends_with("tests.rs") {

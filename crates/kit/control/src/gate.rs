@@ -43,6 +43,9 @@ pub struct Withheld<K> {
     pub plan: Option<String>,
 }
 
+/// The shards of a controller, and the hash that maps a key to one.
+type Sharding<K> = (Shards, fn(&K) -> u64);
+
 /// Decides whether keys of one controller are applied. Cloning gives another handle to the same gate.
 pub struct Gate<K> {
     inner: Arc<Inner<K>>,
@@ -51,7 +54,7 @@ pub struct Gate<K> {
 struct Inner<K> {
     queue: Queue<K>,
     /// The shards, and the hash that assigns a key to one.
-    shards: Option<(Shards, fn(&K) -> u64)>,
+    shards: Option<Sharding<K>>,
     state: Mutex<State<K>>,
 }
 
@@ -95,7 +98,7 @@ impl<K: Key> Gate<K> {
         Self::with(queue, Some((shards, |key| stable_hash(key))))
     }
 
-    fn with(queue: &Queue<K>, shards: Option<(Shards, fn(&K) -> u64)>) -> Self {
+    fn with(queue: &Queue<K>, shards: Option<Sharding<K>>) -> Self {
         let state =
             State { all_paused: false, dry_run: false, paused: HashSet::new(), withheld: HashMap::new() };
         Self { inner: Arc::new(Inner { queue: queue.clone(), shards, state: Mutex::new(state) }) }

@@ -83,10 +83,13 @@ impl<K> Change<K> {
     }
 }
 
+/// Called for every change.
+type Callback<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+
 struct Subscriber<K> {
     /// `None`: as long as the informer.
     scope: Option<Scope>,
-    call: Box<dyn Fn(&Change<K>) + Send + Sync>,
+    call: Callback<K>,
 }
 
 impl<K> Subscriber<K> {
@@ -162,7 +165,7 @@ impl<K: Kept> Informer<K> {
         self.add(Some(scope.clone()), Box::new(subscriber));
     }
 
-    fn add(&self, scope: Option<Scope>, call: Box<dyn Fn(&Change<K>) + Send + Sync>) {
+    fn add(&self, scope: Option<Scope>, call: Callback<K>) {
         let mut subscribers = self.subscribers.write();
         subscribers.retain(|known| !known.is_over());
         subscribers.push(Subscriber { scope, call });

@@ -47,16 +47,13 @@ impl DocumentLease {
     ) -> Result<LeaseTable, CollectionError> {
         let (partition, id) = (PartitionKey::new(&self.name), DocId::new(&self.name));
         let found = self.tables.find(&self.tables.key(&partition, &id)).await?;
-        let (op, table) = match found {
-            Some(mut stored) => {
-                change(&mut stored.value);
-                (self.tables.replace(&stored)?, stored.value)
-            }
-            None => {
-                let mut table = LeaseTable::default();
-                change(&mut table);
-                (self.tables.create(names(id), &table)?, table)
-            }
+        let (op, table) = if let Some(mut stored) = found {
+            change(&mut stored.value);
+            (self.tables.replace(&stored)?, stored.value)
+        } else {
+            let mut table = LeaseTable::default();
+            change(&mut table);
+            (self.tables.create(names(id), &table)?, table)
         };
         self.tables.store().write(self.tables.batch(&partition).with(op)).await?;
         Ok(table)

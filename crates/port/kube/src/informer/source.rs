@@ -31,11 +31,15 @@ impl<K: Kept> Informer<K> {
         self.mapped(|change, queue| {
             let owner = |object: &Arc<K>| owner_key::<O>(&**object);
             let (before, now) = (change.before().and_then(owner), change.now().and_then(owner));
-            if before != now {
-                before.into_iter().for_each(|key| queue.add(key));
+            if before != now
+                && let Some(key) = before
+            {
+                queue.add(key);
             }
             let present = now.or_else(|| owner(change.object()));
-            present.into_iter().for_each(|key| queue.add(key));
+            if let Some(key) = present {
+                queue.add(key);
+            }
         })
     }
 

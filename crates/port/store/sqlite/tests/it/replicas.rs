@@ -1,4 +1,5 @@
 //! Replicas of one controller over one store: they share the work, survive the loss of one, and fence it off.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Classify for JobError {
 /// Appends its replica's name to a job that has none.
 struct Jobs {
     replica: String,
-    jobs: Collection<Job>,
+    documents: Collection<Job>,
     fence: Fence,
     gate: Gate<String>,
 }
@@ -70,15 +71,15 @@ fn key(id: &str) -> DocKey {
 
 impl Jobs {
     async fn work(&self, id: &str, token: Option<FencingToken>) -> Result<(), JobError> {
-        let Some(mut job) = self.jobs.find(&key(id)).await?.filter(|job| job.value.is_empty()) else {
+        let Some(mut job) = self.documents.find(&key(id)).await?.filter(|job| job.value.is_empty()) else {
             return Ok(());
         };
         job.value.push(self.replica.clone());
-        let mut batch = self.jobs.batch(&partition()).with(self.jobs.replace(&job)?);
+        let mut batch = self.documents.batch(&partition()).with(self.documents.replace(&job)?);
         if let Some(token) = token {
             batch.push(self.fence.raise(&partition(), token).await?.check());
         }
-        self.jobs.store().write(batch).await?;
+        self.documents.store().write(batch).await?;
         Ok(())
     }
 }
@@ -131,7 +132,7 @@ fn start(store: &SharedStore, name: &str) -> Replica {
     let gate = Gate::sharded(&queue, shards.clone());
     let jobs = Arc::new(Jobs {
         replica: name.to_owned(),
-        jobs: collection(store, JOB),
+        documents: collection(store, JOB),
         fence: Fence::new(store.clone(), JOBS, "jobs"),
         gate: gate.clone(),
     });
@@ -177,7 +178,7 @@ async fn done(store: &SharedStore, prefix: &str, count: usize) -> BTreeMap<Strin
     .await
 }
 
-fn jobs_of<'a>(prefix: &'a str, count: usize) -> impl Iterator<Item = String> + 'a {
+fn jobs_of(prefix: &str, count: usize) -> impl Iterator<Item = String> {
     (0..count).map(move |number| format!("{prefix}-{number}"))
 }
 
