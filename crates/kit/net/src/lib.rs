@@ -1,7 +1,7 @@
 //! What every client of a network service needs, whatever protocol it speaks.
 //!
 //! What it is: [`Resolve`], the one way from a host name to an address (a Service of the region, or DNS); [`Dialer`], the
-//! one way to open a connection, plain or TLS, within a deadline; [`accept`], the one way to take one; [`Backoff`], the one
+//! one way to open a connection, plain or TLS, within a deadline; [`accept()`], the one way to take one; [`Backoff`], the one
 //! rule for delays between attempts.
 //!
 //! What it is not: a client. Protocols live in the ports; this crate knows no resource and no message.

@@ -1,4 +1,4 @@
-//! The member tables of [`schema`](crate::schema) for this provider's api-versions.
+//! The member tables (see [`crate::schema`]) for the api-versions of this provider.
 
 use super::version::ApiVersion;
 use crate::schema;

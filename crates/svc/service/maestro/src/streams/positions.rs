@@ -30,6 +30,8 @@ const KIND: &str = "position";
 const TTL: Duration = Duration::from_hours(1);
 /// How often positions are checked.
 const TICK: Duration = Duration::from_secs(1);
+/// Attempts to write a position.
+const WRITE_ATTEMPTS: u32 = 3;
 /// How often an unchanged position is stored again, so that it does not expire.
 const REFRESH: SignedDuration = SignedDuration::from_secs(30);
 /// A position not stored for this long belongs to a stream that has ended; it is replayed once.
@@ -136,11 +138,22 @@ impl Streams {
             ttl: Some(TTL),
             body,
         };
-        let op = match store.get(&key).await? {
-            Some(old) => Op::Replace(new, old.etag),
-            None => Op::Create(new),
-        };
-        store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await?;
+        let mut attempts_left = WRITE_ATTEMPTS;
+        loop {
+            let op = match store.get(&key).await? {
+                Some(old) => Op::Replace(new.clone(), old.etag),
+                None => Op::Create(new.clone()),
+            };
+            attempts_left -= 1;
+            match store.write(Batch::new(POSITIONS, key.partition.clone()).with(op)).await {
+                // The write of a subscriber that has disconnected may still be in flight.
+                Err(StoreError::Conflict { .. }) if attempts_left > 0 => {}
+                written => {
+                    written?;
+                    break;
+                }
+            }
+        }
         self.positions.stored.lock().insert(source.to_owned(), Stored { head, at });
         Ok(())
     }
