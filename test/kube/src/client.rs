@@ -69,7 +69,7 @@ impl Client {
         }
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = aro_pki::crypto_provider();
         let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots);

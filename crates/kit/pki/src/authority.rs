@@ -165,8 +165,7 @@ impl Authority {
             _ => None,
         });
         let mut serial = [0; 16];
-        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut serial)
-            .map_err(|_| PkiError::Unreadable("random numbers"))?;
+        aws_lc_rs::rand::fill(&mut serial).map_err(|_| PkiError::Unreadable("random numbers"))?;
         let to_be_signed = der::to_be_signed(&der::Leaf {
             serial,
             issuer: own.subject().as_raw(),

@@ -117,7 +117,7 @@ impl std::fmt::Debug for FileIdentity {
 impl FileIdentity {
     /// Reads the files. Blocks on the disk.
     pub fn load(paths: IdentityPaths, now: Timestamp) -> Result<Self, FilesError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = crate::crypto_provider();
         let loaded = settled(&paths, &provider, now)?;
         Ok(Self { paths, provider, loaded: RwLock::new(Arc::new(loaded)) })
     }
@@ -214,7 +214,7 @@ impl Content {
 
     /// Its fingerprint, so that no second copy of the key is kept.
     fn digest(&self) -> [u8; 32] {
-        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
         for part in [Some(&self.certificate), Some(&self.key), self.bundle.as_ref()].into_iter().flatten() {
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part);

@@ -1,7 +1,8 @@
 //! Certificates: an authority, what it issues, and the subject of a certificate or request.
 //!
 //! Keys are ECDSA P-256 throughout: generating one takes microseconds, so every cluster has keys of its own.
-//! Times are passed in; this crate reads no clock. [`FileIdentity`] loads and reloads certificates in files.
+//! Times are passed in; this crate reads no clock. [`FileIdentity`] loads and reloads certificates in files; [`jws`] signs
+//! and verifies tokens; [`crypto_provider`] is what all TLS uses.
 //!
 //! What it is not: it verifies no chains (rustls does) and approves no request (its caller does).
 
@@ -10,7 +11,8 @@ mod bearer;
 mod der;
 mod error;
 mod files;
-mod public_key;
+pub mod jws;
+mod provider;
 mod settings;
 mod subject;
 
@@ -18,7 +20,7 @@ pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Vali
 pub use bearer::Bearer;
 pub use error::PkiError;
 pub use files::{FileIdentity, FilesError, IdentityPaths, expires};
-pub use public_key::{PublicKey, fingerprint, public_key};
+pub use provider::{crypto_provider, fingerprint};
 pub use settings::{FileSetting, HalfGiven};
 pub use subject::Subject;
 

@@ -109,7 +109,7 @@ fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<Serv
         PrivateKeyDer::from_pem_slice(issued.key.expose().as_bytes()).map_err(|error| error.to_string())?;
     let mut roots = RootCertStore::empty();
     roots.add(authority).map_err(|error| error.to_string())?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = aro_pki::crypto_provider();
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     let verifier = verifier.allow_unauthenticated().build().map_err(|error| error.to_string())?;
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();

@@ -72,7 +72,7 @@ async fn client_config(paths: IdentityPaths, clock: &SharedClock) -> io::Result<
     let now = clock.now();
     let identity = tokio::task::spawn_blocking(move || FileIdentity::load(paths, now)).await;
     let identity = Arc::new(identity.map_err(io::Error::other)?.map_err(io::Error::other)?);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = aro_pki::crypto_provider();
     let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(io::Error::other)?

@@ -36,7 +36,7 @@ impl Identity {
 
     /// The configuration of the next handshake. Blocks on the disk.
     pub fn config(&self) -> Result<ClientConfig, IdentityError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = aro_pki::crypto_provider();
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?;
         match &self.credentials {

@@ -89,7 +89,7 @@ impl TimeProvider for Fixed {
 
 /// A handshake in memory, with certificates on both sides.
 fn shake(server: &Arc<FileIdentity>, client: &Arc<FileIdentity>) -> Result<(), rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = crate::crypto_provider();
     let server = ServerConfig::builder_with_details(provider.clone(), Arc::new(Fixed))
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(server.client_verifier())
@@ -230,7 +230,7 @@ fn peers_are_rejected_without_a_bundle() {
 
 /// The kinds of two handshakes of one client, one after the other.
 fn twice(server: ServerConfig, client: &Arc<FileIdentity>) -> Vec<HandshakeKind> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = crate::crypto_provider();
     let client = ClientConfig::builder_with_details(provider, Arc::new(Fixed))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -267,7 +267,7 @@ fn session_is_not_resumed_with_an_earlier_certificate() {
     ours.time_provider = Arc::new(Fixed);
     assert_eq!(twice(ours, &identity), [HandshakeKind::Full, HandshakeKind::Full]);
 
-    let usual = rustls::crypto::ring::default_provider();
+    let usual = rustls::crypto::aws_lc_rs::default_provider();
     let usual = ServerConfig::builder_with_details(Arc::new(usual), Arc::new(Fixed))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()

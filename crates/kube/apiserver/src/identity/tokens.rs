@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aro_base::{Secret, SignedDuration, Timestamp};
 use aro_kube_apimachinery::meta;
 use aro_kube_apimachinery::status::{FieldError, Status};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use aro_pki::jws::{Algorithm, KeySet, SigningKey, VerifyingKey};
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -55,11 +55,9 @@ struct Named {
 
 /// A cluster's signing key, ready for use.
 pub struct Signer {
-    encode: EncodingKey,
-    decode: DecodingKey,
-    /// Names the key in tokens and in the published set.
-    key_id: String,
-    jwk: Value,
+    key: SigningKey,
+    /// Its public half.
+    keys: KeySet,
     /// Tokens whose signature was checked before: that takes longer than all the rest.
     seen: Cache<Box<str>, Arc<Claims>>,
 }
@@ -69,28 +67,15 @@ const REMEMBERED: usize = 1024;
 
 impl std::fmt::Debug for Signer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Signer({})", self.key_id)
+        write!(f, "Signer({})", self.key.key_id())
     }
 }
 
 impl Signer {
     pub fn new(key: &Secret<String>) -> Result<Self, String> {
-        use base64::Engine as _;
-        use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-        let public = aro_pki::public_key(key).map_err(|error| error.to_string())?;
-        let unreadable = |error: jsonwebtoken::errors::Error| error.to_string();
-        // An uncompressed point: a mark and two coordinates of 32 bytes.
-        let (x, y) =
-            public.point.get(1..).and_then(|point| point.split_at_checked(32)).ok_or("no point of P-256")?;
-        let key_id = URL_SAFE_NO_PAD.encode(public.fingerprint);
-        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
-        Ok(Self {
-            encode: EncodingKey::from_ec_pem(key.expose().as_bytes()).map_err(unreadable)?,
-            decode: DecodingKey::from_ec_components(&x, &y).map_err(unreadable)?,
-            jwk: json!({"use": "sig", "kty": "EC", "kid": key_id, "crv": "P-256", "alg": "ES256", "x": x, "y": y}),
-            key_id,
-            seen: Cache::new(REMEMBERED),
-        })
+        let key = SigningKey::from_pem(key, Algorithm::Es256).map_err(|error| error.to_string())?;
+        let keys = KeySet::new(VerifyingKey::from_jwk(key.jwk()));
+        Ok(Self { key, keys, seen: Cache::new(REMEMBERED) })
     }
 }
 
@@ -112,15 +97,13 @@ pub fn verify(cluster: &Arc<Cluster>, token: &str, audiences: &[String]) -> Resu
 
 /// What a token says, if it is ours.
 fn signed_claims(signer: &Signer, token: &str) -> Result<Claims, String> {
-    let mut validation = Validation::new(Algorithm::ES256);
-    validation.set_issuer(&[ISSUER]);
-    // Whom it is for differs by who asks, and time by the clock: both are checked each time.
-    validation.validate_aud = false;
-    validation.validate_exp = false;
-    validation.validate_nbf = false;
-    validation.required_spec_claims.clear();
-    let decoded = jsonwebtoken::decode::<Claims>(token, &signer.decode, &validation);
-    decoded.map(|decoded| decoded.claims).map_err(|error| error.to_string())
+    let payload = signer.keys.verify(token).map_err(|error| error.to_string())?;
+    let claims: Claims = serde_json::from_slice(&payload).map_err(|error| error.to_string())?;
+    // The audience differs by who asks, and time passes: both are checked at every use.
+    if claims.iss != ISSUER {
+        return Err("the token has another issuer".to_owned());
+    }
+    Ok(claims)
 }
 
 /// Checks what may change while a token lives.
@@ -232,10 +215,7 @@ pub fn request(mut call: Call) -> Result<Answer, Status> {
         bound,
     };
     let signer = call.cluster.signer().map_err(Status::internal)?;
-    let mut header = Header::new(Algorithm::ES256);
-    header.kid = Some(signer.key_id.clone());
-    header.typ = None;
-    let token = jsonwebtoken::encode(&header, &claims, &signer.encode).map_err(Status::internal)?;
+    let token = signer.key.sign(&claims).map_err(Status::internal)?;
     meta::set(&mut review, &["spec", "audiences"], json!(audiences));
     meta::set(&mut review, &["spec", "expirationSeconds"], json!(asked));
     let until = call.now.saturating_add(SignedDuration::from_secs(asked)).unwrap_or(Timestamp::MAX);
@@ -316,7 +296,7 @@ pub fn openid_configuration(_cluster: &Arc<Cluster>) -> Answer {
 pub fn jwks(cluster: &Arc<Cluster>) -> Answer {
     match cluster.signer() {
         Ok(signer) => {
-            let body = json!({"keys": [signer.jwk]}).to_string();
+            let body = json!({"keys": [signer.key.jwk()]}).to_string();
             answer::text(200, "application/jwk-set+json", body)
         }
         Err(error) => answer::status(&Status::internal(error)),

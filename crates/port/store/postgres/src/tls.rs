@@ -1,7 +1,6 @@
 //! TLS to the server, when the connection string asks for it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -30,7 +29,7 @@ pub(crate) fn connector(config: &mut Config, ca_file: Option<&Path>) -> Result<M
         None if config.get_ssl_mode() == SslMode::Require => return Err(OpenError::NoAuthorities),
         None => drop(config.ssl_mode(SslMode::Disable)),
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = aro_pki::crypto_provider();
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(OpenError::connect)?
