@@ -1,4 +1,5 @@
-//! The words every other crate shares: time as a trait, error classes, secrets, entity tags.
+//! The words every other crate shares: time as a trait, error classes, secrets, entity tags, the depth of
+//! documents.
 //!
 //! What it is not: a place for domain types. ARM words live in `aro-arm`; documents live in `aro-store`.
 //!
@@ -9,6 +10,7 @@ mod class;
 mod clock;
 mod error_chain;
 mod etag;
+pub mod nesting;
 mod secret;
 
 pub use class::{Class, Classify};

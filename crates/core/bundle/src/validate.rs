@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use aro_base::nesting;
 use aro_kube_apimachinery::selector::syntax::{label_key_problems, label_value_problems, subdomain_problems};
 use serde_json::{Map, Value};
 
@@ -23,12 +24,19 @@ impl fmt::Display for BundleProblem {
     }
 }
 
+/// The deepest data of a bundle.
+const MAX_DEPTH: usize = nesting::MAX_DEPTH - 8;
+
 /// Metadata fields that only an API server sets.
 const FORBIDDEN: [&str; 3] = ["generateName", "resourceVersion", "deletionGracePeriodSeconds"];
 
 /// All violations in the data of a spec event, without keeping the data. An error if the data cannot be decoded as a
 /// bundle.
 pub fn validate_data(data: &[u8]) -> Result<Vec<BundleProblem>, EventError> {
+    // Rows, events and answers wrap it a few times.
+    if nesting::is_text_deeper_than(data, MAX_DEPTH) {
+        return Err(EventError::Data(format!("it is nested deeper than {MAX_DEPTH} levels")));
+    }
     let bundle = headers::read(data).map_err(|error| EventError::Data(error.to_string()))?;
     Ok(validate(&bundle))
 }
@@ -205,5 +213,17 @@ mod tests {
                 "manifests[0].metadata.finalizers[1]",
             ]
         );
+    }
+
+    #[test]
+    fn data_too_deep_to_be_read_back_is_refused() {
+        let data = |depth: usize| {
+            let deep = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+            let object = r#"{"apiVersion":"v1","kind":"X","metadata":{"name":"a"},"x":"#;
+            format!(r#"{{"manifests":[{object}{deep}}}]}}"#)
+        };
+        assert_eq!(validate_data(data(50).as_bytes()), Ok(Vec::new()));
+        assert!(validate_data(data(MAX_DEPTH).as_bytes()).is_err());
+        assert!(validate_data(data(1_000_000).as_bytes()).is_err());
     }
 }

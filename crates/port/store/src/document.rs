@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{ETag, Timestamp};
+use aro_base::{ETag, Timestamp, nesting};
 use serde_json::value::RawValue;
 
 use crate::adapter::fold;
@@ -91,12 +91,16 @@ impl fmt::Display for DocKey {
 pub struct Raw(Arc<str>);
 
 impl Raw {
-    /// Serialises a value.
+    /// Serialises a value. What nests too deep to be read back is an error.
     pub fn of<T: serde::Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         // Most bodies are of this size; a buffer that grows from nothing is copied at every step.
         let mut text = Vec::with_capacity(4096);
         serde_json::to_writer(&mut text, value)?;
         let text = String::from_utf8(text).map_err(serde::ser::Error::custom)?;
+        if nesting::is_text_deeper_than(text.as_bytes(), nesting::MAX_DEPTH) {
+            let problem = format!("the document is nested deeper than {} levels", nesting::MAX_DEPTH);
+            return Err(serde::ser::Error::custom(problem));
+        }
         Ok(Self(text.into()))
     }
 
@@ -157,4 +161,19 @@ pub struct Document {
     pub expires: Option<Timestamp>,
     /// Its body.
     pub body: Raw,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_too_deep_to_be_read_back_is_refused_at_the_write() {
+        let nested =
+            |levels: usize| (0..levels).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+        let deepest = Raw::of(&nested(nesting::MAX_DEPTH)).unwrap();
+        assert!(deepest.to::<serde_json::Value>().is_ok());
+        let problem = Raw::of(&nested(nesting::MAX_DEPTH + 1)).unwrap_err();
+        assert!(problem.to_string().contains("nested deeper than"), "{problem}");
+    }
 }

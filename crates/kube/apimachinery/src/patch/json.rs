@@ -1,12 +1,16 @@
 //! RFC 6902, with the liberties of upstream's library: `replace` makes members that were absent, `copy` and `test` read
 //! absent members as null, negative indices count from the end.
 
+use aro_base::nesting;
 use serde_json::Value;
 
 use super::{PatchError, PatchErrorClass};
 use crate::decode::json_type;
 
 const MAX_OPERATIONS: usize = 10_000;
+
+/// What all copies of a patch may add, in bytes of JSON: each copy can double the document.
+const MAX_COPIED: usize = 3 << 20;
 
 /// What does not apply. The client is not told more, so there is nothing in it.
 struct Inapplicable;
@@ -39,10 +43,30 @@ pub fn json_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
         });
     }
     let mut patched = object.clone();
+    let mut copied = 0;
     for operation in operations {
+        copied += copied_size(&patched, operation);
+        if copied > MAX_COPIED {
+            return Err(PatchError {
+                class: PatchErrorClass::TooLarge,
+                message: format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+                ),
+            });
+        }
         apply(&mut patched, operation).map_err(|Inapplicable| PatchError::unprocessable())?;
     }
     Ok(patched)
+}
+
+/// The size of what an operation copies.
+fn copied_size(document: &Value, operation: &Value) -> usize {
+    let text = |name: &str| operation.get(name).and_then(Value::as_str);
+    if text("op") != Some("copy") {
+        return 0;
+    }
+    let copied = text("from").and_then(|from| read(document, from).ok().flatten());
+    copied.map_or(0, |value| value.to_string().len())
 }
 
 fn apply(document: &mut Value, operation: &Value) -> Result<(), Inapplicable> {
@@ -111,8 +135,15 @@ fn read<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, Inappl
     }
 }
 
+/// Operations on the results of operations could nest a document ever deeper.
+fn check_depth(steps: &[String], value: &Value) -> Result<(), Inapplicable> {
+    let levels = nesting::MAX_DEPTH.checked_sub(steps.len() + 1).ok_or(Inapplicable)?;
+    if nesting::is_deeper_than(value, levels) { Err(Inapplicable) } else { Ok(()) }
+}
+
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), Inapplicable> {
     let (steps, last) = steps(path)?;
+    check_depth(&steps, &value)?;
     match parent(document, &steps)? {
         Value::Object(members) => {
             members.insert(last, value);
@@ -148,6 +179,7 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Inappli
         return Ok(());
     }
     let (steps, last) = steps(path)?;
+    check_depth(&steps, &value)?;
     match parent(document, &steps)? {
         Value::Object(members) => {
             members.insert(last, value);

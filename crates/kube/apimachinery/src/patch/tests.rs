@@ -236,6 +236,25 @@ fn strategic_patches_that_make_no_sense_are_refused_in_upstreams_words() {
     }
 }
 
+#[test]
+fn copies_of_copies_do_not_exhaust_memory() {
+    let doubling: Vec<Value> =
+        (0..40).map(|n| json!({"op": "copy", "from": "/a", "path": format!("/a/c{n}")})).collect();
+    let error = json_patch(&json!({"a": {"b": "x".repeat(100)}}), &json!(doubling)).unwrap_err();
+    assert_eq!(error.class, PatchErrorClass::TooLarge);
+    assert!(error.message.contains("exceeding the limit 3145728"), "{}", error.message);
+}
+
+#[test]
+fn operations_on_results_of_operations_do_not_nest_without_end() {
+    let deep = (0..100).fold(json!({}), |inner, _| json!({"a": inner}));
+    let operations: Vec<Value> =
+        (0..20).map(|n| json!({"op": "add", "path": "/a".repeat(100 * n + 1), "value": deep})).collect();
+    assert!(json_patch(&json!({}), &json!(operations)).is_err());
+    let moved = json!([{"op": "add", "path": "/b", "value": deep}, {"op": "copy", "from": "/b", "path": format!("/b{}", "/a".repeat(99))}]);
+    assert!(json_patch(&json!({}), &moved).is_err());
+}
+
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

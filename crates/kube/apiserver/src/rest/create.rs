@@ -141,7 +141,7 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
             }
             return Ok(Written::Dry(object));
         }
-        let draft = object::draft(call, &object);
+        let draft = object::draft(call, &object)?;
         let committed =
             call.cluster.store.commit(&call.watch_cache, &key, Expect::Absent, Change::Put(draft)).await;
         match committed {

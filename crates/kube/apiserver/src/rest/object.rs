@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use aro_base::nesting;
 use aro_kube_apimachinery::apply::{self, Context, Set};
 use aro_kube_apimachinery::decode::{self, Problem};
 use aro_kube_apimachinery::schema::Schema;
@@ -456,11 +457,16 @@ pub fn metadata_only(object: &Value) -> Value {
 }
 
 /// What goes to storage: the stored version of an object.
-pub fn draft(call: &Call, object: &Value) -> Draft {
+pub fn draft(call: &Call, object: &Value) -> Result<Draft, Status> {
+    // It could be written, but not be read back.
+    if nesting::is_deeper_than(object, nesting::MAX_DEPTH) {
+        let message = format!("the object is nested deeper than {} levels", nesting::MAX_DEPTH);
+        return Err(Status::bad_request(message));
+    }
     if call.served.converts() {
         let mut stored = object.clone();
         convert::to_stored(&call.served, &mut stored);
-        return Draft::of(&stored);
+        return Ok(Draft::of(&stored));
     }
-    Draft::of(object)
+    Ok(Draft::of(object))
 }

@@ -91,7 +91,7 @@ pub(super) async fn change(
             return Ok(Written::Stored(stored));
         }
         let gone = is_gone(&new);
-        let next = if gone { Change::Delete } else { Change::Put(object::draft(call, &new)) };
+        let next = if gone { Change::Delete } else { Change::Put(object::draft(call, &new)?) };
         let expect = Expect::Version(stored.version);
         match call.cluster.store.commit(&call.watch_cache, &key, expect, next).await {
             // The answer to the write that lets go of an object is what it wrote.
