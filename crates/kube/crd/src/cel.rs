@@ -4,6 +4,8 @@
 //! a large object converts nothing), it sees values through the schema (a `date-time` is a timestamp, a set compares
 //! without order, escaped names are found), and every step is counted, so that no rule can run away.
 //!
+//! Invariant: no tree is deeper than [`nesting`] allows, so that recursion over trees is bounded.
+//!
 //! What it is not: a type checker. A rule with a wrong type fails when it runs, not when it is compiled.
 //!
 //! Layout: [`lower`] turns the parsed tree into one with resolved names and functions, [`value`] is what expressions
@@ -12,6 +14,7 @@
 pub(crate) mod eval;
 pub(crate) mod functions;
 pub(crate) mod lower;
+mod nesting;
 pub(crate) mod value;
 
 use crate::cel::eval::{Budget, Failure, Machine};

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Bound on a compiled expression, so that a definition cannot eat the memory of the server.
 const SIZE_LIMIT: usize = 4 << 20;
@@ -14,11 +15,12 @@ const SIZE_LIMIT: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct GoRegex {
     source: String,
+    /// `None`: it could not be compiled, although its estimated size is small enough. Such an expression matches nothing.
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl GoRegex {
-    /// Checks the syntax.
+    /// Checks the syntax and the size.
     pub(crate) fn new(source: &str) -> Result<Self, String> {
         check(source)?;
         Ok(Self { source: source.to_owned(), compiled: OnceLock::new() })
@@ -28,21 +30,30 @@ impl GoRegex {
         &self.source
     }
 
-    /// `None`: sound, but too large to be compiled.
-    pub(crate) fn get(&self) -> Option<&Regex> {
-        self.compiled.get_or_init(|| compile(&self.source).ok()).as_ref()
-    }
-
-    /// An expression that is too large matches everything.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.get().is_none_or(|regex| regex.is_match(text))
+        let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
+        compiled.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 }
 
 /// Says what is wrong with an expression.
 pub(crate) fn check(source: &str) -> Result<(), String> {
+    let hir = parse(source)?;
+    // Most are far too small to exceed the limit; only the others are compiled to find out.
+    if cost(&hir) > SURELY_SMALL && compile(source).is_err() {
+        return Err(format!("expression too large: `{source}`"));
+    }
+    Ok(())
+}
+
+/// Steps to charge for compiling an expression while a rule runs.
+pub(crate) fn compile_cost(source: &str) -> u64 {
+    parse(source).map_or(1, |hir| cost(&hir))
+}
+
+fn parse(source: &str) -> Result<Hir, String> {
     let translated = translate(source);
-    regex_syntax::Parser::new().parse(&translated).map(drop).map_err(|error| match error {
+    regex_syntax::Parser::new().parse(&translated).map_err(|error| match error {
         regex_syntax::Error::Parse(error) => go_problem(source, &translated, &error),
         regex_syntax::Error::Translate(error) => {
             let span = error.span();
@@ -51,6 +62,26 @@ pub(crate) fn check(source: &str) -> Result<(), String> {
         }
         other => other.to_string(),
     })
+}
+
+/// An expression of fewer parts compiles to less than [`SIZE_LIMIT`], whatever they are.
+const SURELY_SMALL: u64 = 8 * 1024;
+
+/// An estimate of the parts of a compiled expression. The parser bounds how deep it recurses.
+fn cost(hir: &Hir) -> u64 {
+    let sum = |parts: &[Hir]| parts.iter().map(cost).fold(1, u64::saturating_add);
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(Class::Unicode(class)) => 4 * class.ranges().len() as u64,
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len() as u64,
+        HirKind::Repetition(repetition) => {
+            let times = u64::from(repetition.max.unwrap_or(repetition.min).max(repetition.min).max(1));
+            cost(&repetition.sub).saturating_add(1).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => cost(&capture.sub).saturating_add(1),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+    }
 }
 
 /// A problem in Go's words.
@@ -197,5 +228,17 @@ mod tests {
             assert_eq!(regex.is_match(text), matches, "{pattern} on {text}");
         }
         assert!(GoRegex::new("([").is_err());
+    }
+
+    #[test]
+    fn an_expression_too_large_to_compile_is_refused_and_does_not_match_everything() {
+        for pattern in ["(a{1000}){1000}", r"(\pL{100}){100}", "((((a{100}){100}){100}){100})"] {
+            let problem = GoRegex::new(pattern).unwrap_err();
+            assert!(problem.contains("expression too large"), "{problem}");
+        }
+        // Go's own limit on one repetition.
+        assert!(GoRegex::new("^[a-z]{1,1000}$").unwrap().is_match("abc"));
+        let nested = format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000));
+        assert!(GoRegex::new(&nested).is_err());
     }
 }

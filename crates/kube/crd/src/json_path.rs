@@ -39,16 +39,19 @@ enum Operator {
 /// Values found at most: wildcards and descents on a large object multiply.
 const MAX_FOUND: usize = 10_000;
 
+/// Longer paths are refused.
+const MAX_SOURCE: usize = 4096;
+
+/// Filters inside of filters: parsing and matching recurse.
+const MAX_FILTERS: usize = 8;
+
 impl JsonPath {
     /// Parses a path. `None`: it is not one, or uses what is not known here.
     pub fn parse(source: &str) -> Option<Self> {
-        let source = source.strip_prefix('$').unwrap_or(source);
-        let mut steps = Vec::new();
-        let mut rest = source;
-        while !rest.is_empty() {
-            rest = step(rest, &mut steps)?;
+        if source.len() > MAX_SOURCE {
+            return None;
         }
-        Some(Self(steps))
+        parse_path(source, MAX_FILTERS)
     }
 
     /// All values at the path, in the order of the document.
@@ -76,7 +79,17 @@ impl JsonPath {
     }
 }
 
-fn step<'s>(source: &'s str, steps: &mut Vec<Step>) -> Option<&'s str> {
+/// `filters`: how many more filters may be inside of each other.
+fn parse_path(source: &str, filters: usize) -> Option<JsonPath> {
+    let mut steps = Vec::new();
+    let mut rest = source.strip_prefix('$').unwrap_or(source);
+    while !rest.is_empty() {
+        rest = step(rest, &mut steps, filters)?;
+    }
+    Some(JsonPath(steps))
+}
+
+fn step<'s>(source: &'s str, steps: &mut Vec<Step>, filters: usize) -> Option<&'s str> {
     if let Some(rest) = source.strip_prefix("..") {
         steps.push(Step::Descend);
         return if rest.starts_with('[') { Some(rest) } else { member(rest, steps) };
@@ -87,7 +100,7 @@ fn step<'s>(source: &'s str, steps: &mut Vec<Step>) -> Option<&'s str> {
     }
     if let Some(rest) = source.strip_prefix('[') {
         let end = closing(rest)?;
-        steps.push(bracket(&rest[..end])?);
+        steps.push(bracket(&rest[..end], filters)?);
         return Some(&rest[end + 1..]);
     }
     None
@@ -140,13 +153,13 @@ fn closing(source: &str) -> Option<usize> {
     None
 }
 
-fn bracket(inner: &str) -> Option<Step> {
+fn bracket(inner: &str, filters: usize) -> Option<Step> {
     let inner = inner.trim();
     if inner == "*" {
         return Some(Step::Wildcard);
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|rest| rest.strip_suffix(')')) {
-        return parse_filter(filter.trim()).map(Step::Filter);
+        return parse_filter(filter.trim(), filters.checked_sub(1)?).map(Step::Filter);
     }
     if let Some(name) = quoted(inner) {
         // Upstream splits a quoted name at its dots unless they are escaped.
@@ -165,7 +178,7 @@ fn quoted(text: &str) -> Option<String> {
     Some(inner.replace('\\', ""))
 }
 
-fn parse_filter(source: &str) -> Option<Filter> {
+fn parse_filter(source: &str, filters: usize) -> Option<Filter> {
     const OPERATORS: [(&str, Operator); 6] = [
         ("==", Operator::Equal),
         ("!=", Operator::NotEqual),
@@ -174,7 +187,7 @@ fn parse_filter(source: &str) -> Option<Filter> {
         ("<", Operator::Less),
         (">", Operator::Greater),
     ];
-    let path = |text: &str| JsonPath::parse(text.trim().strip_prefix('@')?);
+    let path = |text: &str| parse_path(text.trim().strip_prefix('@')?, filters);
     let split = source.char_indices().find_map(|(at, _)| {
         OPERATORS.iter().find(|(sign, _)| source[at..].starts_with(sign)).map(|found| (at, found))
     });
@@ -288,6 +301,14 @@ mod tests {
         for bad in ["a", ".a[", ".a[?(x)]", ".a b", ".a[b]"] {
             assert_eq!(JsonPath::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn filters_inside_of_filters_do_not_overflow_the_stack() {
+        let nested = |times: usize| format!("{}.a{}", ".a[?(@".repeat(times), ")]".repeat(times));
+        assert!(JsonPath::parse(&nested(MAX_FILTERS)).is_some());
+        assert_eq!(JsonPath::parse(&nested(MAX_FILTERS + 1)), None);
+        assert_eq!(JsonPath::parse(&nested(100_000)), None);
     }
 
     proptest! {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use crate::cel::functions::{arithmetic, strings};
 use crate::cel::lower::{Expr, Loop, LoopKind, Name, Operator};
+use crate::cel::nesting;
 use crate::cel::value::Val;
+use crate::go_regex;
 
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,10 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     pub(crate) fn eval(&mut self, expr: &'a Expr) -> Res<'a> {
         self.budget.charge(1)?;
+        nesting::step(|| self.value_of(expr))
+    }
+
+    fn value_of(&mut self, expr: &'a Expr) -> Res<'a> {
         match expr {
             Expr::Null => Ok(Val::Null),
             Expr::Bool(b) => Ok(Val::Bool(*b)),
@@ -133,6 +139,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let weights = args.iter().map(Val::weight);
                 let cost = if function.compares_all { weights.product() } else { weights.sum() };
                 self.budget.charge(cost)?;
+                if function.compiles
+                    && let [_, Val::Str(pattern), ..] = args.as_slice()
+                {
+                    self.budget.charge(go_regex::compile_cost(pattern))?;
+                }
                 let value = (function.run)(&args)?;
                 self.budget.charge(value.weight())?;
                 Ok(value)

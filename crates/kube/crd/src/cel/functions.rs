@@ -25,6 +25,8 @@ pub(crate) struct Function {
     pub(crate) run: Run,
     /// Compares every member of one argument with every member of another.
     pub(crate) compares_all: bool,
+    /// Compiles its second argument as a regular expression, every time it is called.
+    pub(crate) compiles: bool,
 }
 
 pub(crate) type Run = for<'a> fn(&[Val<'a>]) -> Res<'a>;
@@ -56,7 +58,11 @@ pub(crate) fn find(name: &str, member: bool, args: usize) -> Option<Function> {
         named_formats::find,
     ];
     let run = libraries.iter().find_map(|library| library(name, member, args))?;
-    Some(Function { run, compares_all: name.starts_with("sets.") })
+    Some(Function {
+        run,
+        compares_all: name.starts_with("sets."),
+        compiles: matches!(name, "matches" | "find" | "findAll"),
+    })
 }
 
 /// A failure for arguments of wrong types.

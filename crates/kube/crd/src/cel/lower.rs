@@ -7,6 +7,7 @@ use cel::Env;
 use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, operators};
 
 use crate::cel::functions::{self, Function};
+use crate::cel::nesting;
 use crate::go_regex::GoRegex;
 
 /// An expression ready to run.
@@ -108,16 +109,28 @@ pub(crate) const IN_SCHEMAS: Names = Names { this: "self", other: "oldSelf" };
 
 /// Parses an expression; also says whether it names the other value.
 pub(crate) fn compile(source: &str, names: Names) -> Result<(Expr, bool), String> {
-    let ast = parse(source)?;
-    let mut scope = Scope { names, locals: Vec::new(), uses_old: false };
-    let expr = scope.lower(&ast)?;
-    Ok((expr, scope.uses_old))
+    nesting::compiling(|| {
+        let ast = parse(source)?;
+        let mut scope = Scope { names, locals: Vec::new(), uses_old: false };
+        let expr = scope.lower(&ast)?;
+        Ok((expr, scope.uses_old))
+    })
 }
 
-/// Only the syntax. The error reads like upstream's.
-pub(crate) fn parse(source: &str) -> Result<IdedExpr, String> {
+/// Checks only the syntax. The error reads like upstream's.
+pub(crate) fn check(source: &str) -> Result<(), String> {
+    nesting::compiling(|| parse(source).map(drop))
+}
+
+fn parse(source: &str) -> Result<IdedExpr, String> {
     if source.len() > MAX_SOURCE {
         return Err("the rule is too long".to_owned());
+    }
+    if nesting::depth(source) > nesting::MAX_DEPTH {
+        return Err(format!(
+            "ERROR: <input>:-1:0: expression recursion limit exceeded: {}",
+            nesting::MAX_DEPTH
+        ));
     }
     let parser = GRAMMAR.parser().enable_ident_escape_syntax(true);
     parser.parse(source).map_err(|errors| errors.to_string().replace("\n| ", "\n | "))

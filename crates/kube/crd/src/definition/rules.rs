@@ -37,7 +37,7 @@ pub(super) fn check(schema: &Value, place: &str, errors: &mut Errors) {
         if !field_path.is_empty() && !reaches(schema, field_path) {
             errors.invalid(format!("{place}.fieldPath"), field_path, "must be a valid path");
         }
-        if let Err(problem) = lower::parse(text(rule, "rule")) {
+        if let Err(problem) = lower::check(text(rule, "rule")) {
             let detail = format!("compilation failed: {problem}");
             errors.invalid_as(format!("{place}.rule"), &dump(rule), &detail);
         }
