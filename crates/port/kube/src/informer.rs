@@ -12,9 +12,12 @@
 //! Invariants:
 //! * An object never gets older: what has a lower resource version than what is cached is ignored.
 //! * Managed fields are dropped: no controller decides by them, and they are half of an object.
+//! * What was written through while a list was under way and is not on the list is looked up: it was written after the list
+//!   was served, or it is gone and no watch will say so.
 //! * After the first list ([`Informer::synced`]) every listed object has been passed to every subscriber.
 
 mod cache;
+mod confirm;
 mod run;
 mod source;
 #[cfg(test)]
@@ -35,11 +38,11 @@ pub use source::{InformerSource, controller_of, owner_key};
 
 /// Objects that can be cached: of a type that is known when compiling or when running.
 pub trait Kept:
-    Resource<DynamicType: Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    Resource<DynamicType: Clone + Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 impl<K> Kept for K where
-    K: Resource<DynamicType: Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    K: Resource<DynamicType: Clone + Send + Sync> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 
@@ -102,6 +105,7 @@ impl<K> Subscriber<K> {
 pub struct Informer<K: Kept> {
     /// The kind of its objects, for logs.
     kind: Arc<str>,
+    resource: Arc<K::DynamicType>,
     cache: Cache<K>,
     subscribers: Arc<RwLock<Vec<Subscriber<K>>>>,
     synced: watch::Sender<bool>,
@@ -111,6 +115,7 @@ impl<K: Kept> Clone for Informer<K> {
     fn clone(&self) -> Self {
         Self {
             kind: self.kind.clone(),
+            resource: self.resource.clone(),
             cache: self.cache.clone(),
             subscribers: self.subscribers.clone(),
             synced: self.synced.clone(),
@@ -143,6 +148,7 @@ impl<K: Kept> Informer<K> {
     pub fn dynamic(resource: &K::DynamicType, indexes: &[Index<K>]) -> Self {
         Self {
             kind: K::kind(resource).into(),
+            resource: Arc::new(resource.clone()),
             cache: Cache::with(indexes),
             subscribers: Arc::default(),
             synced: watch::Sender::new(false),

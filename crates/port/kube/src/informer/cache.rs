@@ -208,22 +208,40 @@ impl<K: Kept> Cache<K> {
         self.inner.write().fresh.clear();
     }
 
-    /// After a whole list: what is not on it is gone, unless it was written after the list began.
-    pub(super) fn retain_listed(&self, listed: &HashSet<ObjectKey>) -> Vec<Change<K>> {
+    /// After a whole list: what is not on it is gone, unless it was written after the list began. Such an object is in
+    /// doubt: it may have been deleted before the list was served.
+    pub(super) fn retain_listed(&self, listed: &HashSet<ObjectKey>) -> Unlisted<K> {
         let mut inner = self.inner.write();
-        let gone: Vec<(ObjectKey, Arc<K>)> = inner
-            .objects
-            .iter()
-            .filter(|(key, _)| !listed.contains(key) && !inner.fresh.contains(key))
+        let unlisted = inner.objects.iter().filter(|(key, _)| !listed.contains(key));
+        let (doubtful, gone): (Vec<_>, Vec<_>) = unlisted
             .map(|(key, object)| (key.clone(), object.clone()))
-            .collect();
-        gone.into_iter()
-            .map(|(key, object)| {
-                inner.remove(&key);
-                Change::Deleted(object)
-            })
-            .collect()
+            .partition(|(key, _)| inner.fresh.contains(key));
+        let gone = gone.into_iter().map(|(key, object)| {
+            inner.remove(&key);
+            Change::Deleted(object)
+        });
+        Unlisted { gone: gone.collect(), doubtful }
     }
+
+    /// Removes an object in doubt that is found to be gone. `None`: the watch has delivered it since, and will deliver its
+    /// deletion.
+    pub(super) fn confirm_gone(&self, key: &ObjectKey, doubtful: &Arc<K>) -> Option<Change<K>> {
+        let mut inner = self.inner.write();
+        let same = inner.objects.get(key).is_some_and(|known| known.uid() == doubtful.uid());
+        if !same || !inner.fresh.contains(key) {
+            return None;
+        }
+        inner.remove(key);
+        Some(Change::Deleted(doubtful.clone()))
+    }
+}
+
+/// What is cached and not on a list.
+pub(super) struct Unlisted<K> {
+    /// Deleted, and removed from the cache.
+    pub(super) gone: Vec<Change<K>>,
+    /// Written while the list was under way.
+    pub(super) doubtful: Vec<(ObjectKey, Arc<K>)>,
 }
 
 /// Without managed fields.

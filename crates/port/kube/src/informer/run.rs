@@ -13,10 +13,11 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
+use super::confirm::confirm;
 use super::{Informer, Kept, ObjectKey, key_of};
 
 /// Delays between attempts of a watch that fails; one that delivers starts over.
-const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
+pub(super) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
 
 /// Receives what a list and its watch deliver, in order.
 pub trait WatchSink<K>: Send + Sync + 'static {
@@ -56,7 +57,13 @@ where
 impl<K: Kept> Informer<K> {
     /// Lists and watches until the scope is cancelled. Errors are retried; what is cached stays cached.
     pub fn run(&self, api: Api<K>, config: watcher::Config, scope: &Scope) {
-        let sink = InformerSink { informer: self.clone(), listed: parking_lot::Mutex::default() };
+        let (client, scope_of_lookups) = (api.clone().into_client(), scope.clone());
+        let sink = InformerSink {
+            informer: self.clone(),
+            listed: parking_lot::Mutex::default(),
+            client,
+            scope: scope_of_lookups,
+        };
         scope.spawn(TaskKind::Helper, format!("watch-{}", self.kind), async move {
             list_and_watch(api, config, &sink).await;
             Ok::<_, Fault>(())
@@ -69,6 +76,9 @@ struct InformerSink<K: Kept> {
     informer: Informer<K>,
     /// What the list under way has named.
     listed: parking_lot::Mutex<HashSet<ObjectKey>>,
+    /// For objects in doubt.
+    client: kube::Client,
+    scope: Scope,
 }
 
 impl<K: Kept> WatchSink<K> for InformerSink<K> {
@@ -84,8 +94,16 @@ impl<K: Kept> WatchSink<K> for InformerSink<K> {
 
     fn list_ends(&self) {
         let listed = std::mem::take(&mut *self.listed.lock());
-        for change in self.informer.cache.retain_listed(&listed) {
-            self.informer.notify(&change);
+        let unlisted = self.informer.cache.retain_listed(&listed);
+        for change in &unlisted.gone {
+            self.informer.notify(change);
+        }
+        if !unlisted.doubtful.is_empty() {
+            let (informer, client) = (self.informer.clone(), self.client.clone());
+            self.scope.spawn(TaskKind::Helper, format!("confirm-{}", informer.kind), async move {
+                confirm(&informer, &client, unlisted.doubtful).await;
+                Ok::<_, Fault>(())
+            });
         }
         self.informer.synced.send_replace(true);
     }

@@ -71,8 +71,9 @@ fn a_list_removes_what_it_lacks_unless_that_was_written_meanwhile() {
     cache.list_begins();
     cache.wrote(pod("just-written", "u3", 9));
     let listed = HashSet::from([ObjectKey::new("n", "stays")]);
-    let gone = cache.retain_listed(&listed);
-    let mut gone: Vec<String> = gone.iter().map(|change| change.object().name_any()).collect();
+    let unlisted = cache.retain_listed(&listed);
+    assert_eq!(unlisted.doubtful.len(), 1, "just-written may be gone as well");
+    let mut gone: Vec<String> = unlisted.gone.iter().map(|change| change.object().name_any()).collect();
     gone.sort();
     assert_eq!(gone, ["old", "written-and-deleted-by-others"]);
     assert_eq!(cache.len(), 2);
@@ -173,4 +174,52 @@ fn a_dynamic_informer_knows_its_kind_at_run_time() {
     informer.cache.apply(DynamicObject::new("w", &resource).within("n"));
     assert_eq!(format!("{informer:?}"), "Informer(Widget, 1 objects)");
     assert!(informer.cache().get(&ObjectKey::new("n", "w")).is_some());
+}
+
+/// An API server of two pods: `exists` is there, and `phantom` was deleted before the list was served. Both are written
+/// through the cache while the list is under way.
+fn server_of_a_phantom(cache: Cache<Pod>) -> kube::Client {
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let cache = cache.clone();
+        async move {
+            let answer = |code: u16, body: serde_json::Value| {
+                let body = kube::client::Body::from(body.to_string().into_bytes());
+                Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
+            };
+            match (request.uri().path(), request.uri().query().unwrap_or_default()) {
+                ("/api/v1/pods", query) if query.contains("watch=true") => std::future::pending().await,
+                ("/api/v1/pods", _) => {
+                    cache.wrote(pod("phantom", "u1", 5));
+                    cache.wrote(pod("exists", "u2", 6));
+                    let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": []});
+                    answer(200, list)
+                }
+                ("/api/v1/namespaces/n/pods/exists", _) => answer(200, json!(pod("exists", "u2", 6))),
+                _ => answer(
+                    404,
+                    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found"}),
+                ),
+            }
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_written_during_a_list_and_deleted_before_it_was_served_does_not_stay_cached() {
+    let informer: Informer<Pod> = Informer::default();
+    let (deleted, mut deletions) = tokio::sync::mpsc::unbounded_channel();
+    informer.subscribe(move |change| {
+        if let Change::Deleted(pod) = change {
+            let _ = deleted.send(pod.name_any());
+        }
+    });
+    let scope = Scope::root("test");
+    let client = server_of_a_phantom(informer.cache().clone());
+    informer.run(kube::Api::all(client), kube::runtime::watcher::Config::default(), &scope);
+    let gone = tokio::time::timeout(std::time::Duration::from_secs(30), deletions.recv()).await;
+    assert_eq!(gone.expect("the deletion is noticed").as_deref(), Some("phantom"));
+    let cached: Vec<String> = informer.cache().all().iter().map(|pod| pod.name_any()).collect();
+    assert_eq!(cached, ["exists"]);
+    scope.close(std::time::Duration::from_secs(1)).await.unwrap();
 }
