@@ -29,6 +29,10 @@ struct Kept {
 
 impl Rendered {
     fn get(&self, types: &Arc<Types>, name: &str, render: impl FnOnce() -> Value) -> bytes::Bytes {
+        self.get_bytes(types, name, || serde_json::to_vec(&render()).unwrap_or_default())
+    }
+
+    fn get_bytes(&self, types: &Arc<Types>, name: &str, render: impl FnOnce() -> Vec<u8>) -> bytes::Bytes {
         {
             let mut kept = self.kept.lock();
             if kept.types.as_ref().is_none_or(|known| !Arc::ptr_eq(known, types)) {
@@ -39,7 +43,7 @@ impl Rendered {
             }
         }
         // Rendering is slow: the lock is not held meanwhile.
-        let bytes: bytes::Bytes = serde_json::to_vec(&render()).unwrap_or_default().into();
+        let bytes: bytes::Bytes = render().into();
         let mut kept = self.kept.lock();
         if kept.types.as_ref().is_some_and(|known| Arc::ptr_eq(known, types)) {
             kept.documents.insert(name.to_owned(), bytes.clone());
@@ -47,6 +51,9 @@ impl Rendered {
         bytes
     }
 }
+
+/// The only form in which client-go reads `/openapi/v2`.
+const OPENAPI_V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// What the server says it is: the release whose API it follows.
 pub fn version() -> Value {
@@ -96,6 +103,12 @@ pub fn answer(
         },
         ["api", version] => resource_list("", version, resources()),
         ["apis", group, version] => resource_list(group, version, resources()),
+        ["openapi", "v2"] if accept.is_some_and(|accept| accept.contains(OPENAPI_V2_PROTOBUF)) => {
+            let document = cluster
+                .documents
+                .get_bytes(&types, "v2 protobuf", || openapi::v2_protobuf(described(&served)));
+            answer::text(200, OPENAPI_V2_PROTOBUF, document)
+        }
         ["openapi", "v2"] => answer::json_bytes(
             200,
             cluster.documents.get(&types, "v2", || openapi::v2_document(described(&served))),

@@ -8,6 +8,7 @@ mod components;
 mod custom;
 mod descriptions;
 mod paths;
+mod protobuf;
 mod swagger;
 
 use std::collections::BTreeMap;
@@ -79,6 +80,11 @@ pub fn v2_document<'a>(types: impl IntoIterator<Item = Described<'a>>) -> Value 
     let paths: Map<String, Value> =
         versions.iter().flat_map(|(version, types)| paths::of(version, types)).collect();
     swagger::document(paths, components::schemas(&all))
+}
+
+/// The same document in protobuf, which kubectl and client-go ask for.
+pub fn v2_protobuf<'a>(types: impl IntoIterator<Item = Described<'a>>) -> Vec<u8> {
+    protobuf::document(&v2_document(types))
 }
 
 /// `api/v1`, `apis/apps/v1`

@@ -447,6 +447,25 @@ async fn kubectl_gets_certificates_approved_and_denied() -> Result<()> {
     .await
 }
 
+/// kubectl validates what has no PATCH by the document of `/openapi/v2`, which it reads in protobuf only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_is_created_although_kubectl_validates_it_by_openapi_v2() -> Result<()> {
+    with_each_kubectl(async |k| {
+        let attributes = "    verb: delete\n    resource: nodes\n";
+        let review = k.file(
+            "review",
+            &format!(
+                "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nspec:\n  resourceAttributes:\n{attributes}"
+            ),
+        )?;
+        let create = format!("create -f {review} --validate=true -o jsonpath={{.status.allowed}}");
+        let said = k.ok(&create).await?;
+        ensure!(said == "true", "{said}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_kubeconfig_reaches_every_cluster_of_a_region() -> Result<()> {
     let programs = kubectls();
