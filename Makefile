@@ -81,6 +81,19 @@ fuzz: ## Throw many more random inputs at what parses (PROPTEST_CASES=20000).
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-kube-e2e wrong_input $(ARGS)
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) $(CARGO) test --release -p aro-bundle -p aro-mqtt -p aro-broker -p aro-maestro-agent --lib --tests $(ARGS)
 
+# Every parser of input has a target in fuzz/fuzz_targets.
+TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+SECONDS_EACH ?= 600
+
+.PHONY: fuzz-long
+fuzz-long: ## Fuzz every parser, guided by coverage, ten minutes each (TARGETS="cel" SECONDS_EACH=60).
+	@command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
+	@for target in $(TARGETS); do \
+		mkdir -p $(ARO_CACHE)/fuzz/$$target; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target $(ARO_CACHE)/fuzz/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(SECONDS_EACH) -rss_limit_mb=4096 -timeout=10 -print_final_stats=1; \
+	done
+
 .PHONY: kube-real
 kube-real: ## Build a real Kubernetes control plane to compare with (needs Go; once).
 	@test/peers/kube-real.sh
