@@ -11,14 +11,16 @@ mod der;
 mod error;
 mod files;
 mod public_key;
+mod request;
 mod settings;
 mod subject;
 
-pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
+pub use authority::{Authority, Issued, KeyPem, Leaf, Usage, Validity};
 pub use bearer::Bearer;
 pub use error::PkiError;
 pub use files::{FileIdentity, FilesError, IdentityPaths, expires};
 pub use public_key::{PublicKey, fingerprint, public_key};
+pub use request::SigningRequest;
 pub use settings::{FileSetting, HalfGiven};
 pub use subject::Subject;
 
