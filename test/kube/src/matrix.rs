@@ -35,7 +35,7 @@ const HEAD: &str = "\
 ";
 
 /// How long a change of roles or definitions may take to show.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 struct Caller {
     letter: char,

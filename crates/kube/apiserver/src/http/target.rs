@@ -70,7 +70,7 @@ impl<'a> Target<'a> {
             ["namespaces", more @ ..] => {
                 found.resource = "namespaces";
                 found.take_name(more);
-                found.namespace = found.name.clone();
+                found.namespace.clone_from(&found.name);
             }
             [resource, more @ ..] => {
                 found.resource = resource;

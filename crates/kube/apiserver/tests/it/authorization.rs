@@ -175,7 +175,7 @@ async fn impersonated_user_has_what_the_headers_name_and_nothing_else() {
     let expected = json!({"username": "jane", "uid": "1", "groups": ["system:authenticated"],
         "extra": {"acme.com/project": ["p"], "Ab": ["q"]}});
     assert_eq!(whoami(&world, &caller).await, (201, expected));
-    // A caller who wants to be nobody in particular is not made an authenticated one.
+    // The group of unauthenticated callers is not joined with that of authenticated ones.
     let caller = Caller::admin()
         .header("impersonate-user", "jane")
         .header("impersonate-group", "system:unauthenticated");
