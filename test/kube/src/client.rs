@@ -5,18 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+use crate::scenario::at;
 
 /// One API server, and who speaks to it.
 #[derive(Clone)]
@@ -79,6 +85,24 @@ impl Client {
         Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)), bare })
     }
 
+    /// The first user of a kubeconfig with certificates inside.
+    pub fn of_kubeconfig(text: &str) -> Result<Self> {
+        let config: Value = serde_saphyr::from_str(text)?;
+        let text = |path: &str| {
+            at(&config, path).and_then(Value::as_str).with_context(|| format!("{path} in a kubeconfig"))
+        };
+        let decoded =
+            |path: &str| -> Result<String> { Ok(String::from_utf8(STANDARD.decode(text(path)?)?)?) };
+        let server = text("clusters[0].cluster.server")?.trim_start_matches("https://").parse()?;
+        Self::new(
+            server,
+            text("clusters[0].cluster.tls-server-name")?,
+            &decoded("clusters[0].cluster.certificate-authority-data")?,
+            &decoded("users[0].user.client-certificate-data")?,
+            &decoded("users[0].user.client-key-data")?,
+        )
+    }
+
     /// The same server, and nobody who speaks to it.
     pub fn without_certificate(&self) -> Self {
         Self { tls: self.bare.clone(), ..self.clone() }
@@ -91,14 +115,19 @@ impl Client {
         Ok(self.tls.connect(self.name.clone(), stream).await?)
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<(hyper::Response<Incoming>, JoinHandle<()>)> {
+    async fn handshake(&self) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>)> {
         let stream = self.connect().await?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        #[allow(clippy::disallowed_methods, reason = "ended with the answer it carries")]
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        #[allow(clippy::disallowed_methods, reason = "ended with the answers it carries")]
         let connection = tokio::spawn(async move {
             // An error shows where the answer is read.
             let _ = connection.await;
         });
+        Ok((sender, connection))
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<(hyper::Response<Incoming>, JoinHandle<()>)> {
+        let (mut sender, connection) = self.handshake().await?;
         Ok((sender.send_request(request.map(Full::new)).await?, connection))
     }
 
@@ -120,6 +149,60 @@ impl Client {
         let (response, connection) = tokio::time::timeout(DEADLINE, self.send(request)).await??;
         let (parts, body) = response.into_parts();
         Ok(Lines { code: parts.status, headers: parts.headers, body, rest: BytesMut::new(), connection })
+    }
+}
+
+/// One connection for many calls, made again when the server has closed it.
+pub struct KeepAlive {
+    client: Client,
+    open: Option<(SendRequest<Full<Bytes>>, JoinHandle<()>)>,
+}
+
+impl Drop for KeepAlive {
+    fn drop(&mut self) {
+        if let Some((_, connection)) = &self.open {
+            connection.abort();
+        }
+    }
+}
+
+impl KeepAlive {
+    pub fn new(client: Client) -> Self {
+        Self { client, open: None }
+    }
+
+    /// Makes a call and reads the answer to its end. `request` may be asked twice: a server may close a connection
+    /// that is about to be used again.
+    pub async fn call(&mut self, request: impl Fn() -> Result<Request<Bytes>>) -> Result<Answer> {
+        let reused = self.open.is_some();
+        let made = tokio::time::timeout(DEADLINE, self.attempt(request()?)).await?;
+        match made {
+            Err(_) if reused => {
+                self.close();
+                tokio::time::timeout(DEADLINE, self.attempt(request()?)).await?
+            }
+            made => made,
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((_, connection)) = self.open.take() {
+            connection.abort();
+        }
+    }
+
+    async fn attempt(&mut self, request: Request<Bytes>) -> Result<Answer> {
+        if self.open.as_ref().is_some_and(|(sender, _)| sender.is_closed()) {
+            self.close();
+        }
+        if self.open.is_none() {
+            self.open = Some(self.client.handshake().await?);
+        }
+        let (sender, _) = self.open.as_mut().context("a connection")?;
+        sender.ready().await?;
+        let (parts, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
+        let body = body.collect().await?.to_bytes();
+        Ok(Answer { code: parts.status, headers: parts.headers, body })
     }
 }
 

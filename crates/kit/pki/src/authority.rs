@@ -8,13 +8,10 @@ use rcgen::{
     SigningKey as _,
 };
 use time::OffsetDateTime;
-use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::cri_attributes::ParsedCriAttribute;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
-use x509_parser::oid_registry::OID_X509_EXT_SUBJECT_ALT_NAME;
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer as _;
 
-use crate::{PkiError, Subject, der};
+use crate::{PkiError, SigningRequest, Subject, der};
 
 /// A private key in PEM (PKCS #8).
 pub type KeyPem = Secret<String>;
@@ -186,75 +183,3 @@ impl Authority {
 
 /// PEM with the line ending of this system.
 const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
-
-/// A certificate signing request, with the fields that an approver needs.
-#[derive(Debug, Clone)]
-pub struct SigningRequest {
-    /// The subject, the key and the alternative names as received: they are signed unchanged.
-    name: Vec<u8>,
-    public_key: Vec<u8>,
-    alternative_names: Option<Vec<u8>>,
-    /// The subject.
-    pub subject: Subject,
-    /// The requested DNS names.
-    pub dns_names: Vec<String>,
-    /// The requested IP addresses.
-    pub addresses: Vec<IpAddr>,
-    /// The requested e-mail addresses and URIs.
-    pub others: Vec<String>,
-}
-
-impl SigningRequest {
-    /// Parses a request in PEM, and checks its signature.
-    pub fn parse(pem: &str) -> Result<Self, PkiError> {
-        const WHAT: PkiError = PkiError::Unreadable("the certificate signing request");
-        let block = pem::parse(pem).map_err(|_| WHAT)?;
-        if block.tag() != "CERTIFICATE REQUEST" {
-            return Err(WHAT);
-        }
-        let parsed = X509CertificationRequest::from_der(block.contents());
-        let (_, request) = parsed.map_err(|_| WHAT)?;
-        // The requester must hold the key.
-        request.verify_signature().map_err(|_| WHAT)?;
-        let info = &request.certification_request_info;
-        let mut read = Self {
-            name: info.subject.as_raw().to_vec(),
-            public_key: info.subject_pki.raw.to_vec(),
-            alternative_names: None,
-            subject: Subject::of_name(&info.subject),
-            dns_names: Vec::new(),
-            addresses: Vec::new(),
-            others: Vec::new(),
-        };
-        for extension in request.requested_extensions().into_iter().flatten() {
-            let ParsedExtension::SubjectAlternativeName(names) = extension else { continue };
-            for name in &names.general_names {
-                match name {
-                    GeneralName::DNSName(name) => read.dns_names.push((*name).to_owned()),
-                    GeneralName::IPAddress(bytes) => read.addresses.extend(address(bytes)),
-                    other => read.others.push(other.to_string()),
-                }
-            }
-        }
-        read.alternative_names = raw_alternative_names(&request);
-        Ok(read)
-    }
-}
-
-fn raw_alternative_names(request: &X509CertificationRequest<'_>) -> Option<Vec<u8>> {
-    request.certification_request_info.iter_attributes().find_map(|attribute| {
-        let ParsedCriAttribute::ExtensionRequest(extensions) = attribute.parsed_attribute() else {
-            return None;
-        };
-        let named =
-            extensions.extensions.iter().find(|extension| extension.oid == OID_X509_EXT_SUBJECT_ALT_NAME)?;
-        Some(named.value.to_vec())
-    })
-}
-
-fn address(bytes: &[u8]) -> Option<IpAddr> {
-    <[u8; 4]>::try_from(bytes)
-        .map(IpAddr::from)
-        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
-        .ok()
-}

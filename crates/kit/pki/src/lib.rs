@@ -13,14 +13,16 @@ mod error;
 mod files;
 pub mod jws;
 mod provider;
+mod request;
 mod settings;
 mod subject;
 
-pub use authority::{Authority, Issued, KeyPem, Leaf, SigningRequest, Usage, Validity};
+pub use authority::{Authority, Issued, KeyPem, Leaf, Usage, Validity};
 pub use bearer::Bearer;
 pub use error::PkiError;
 pub use files::{FileIdentity, FilesError, IdentityPaths, expires};
 pub use provider::{crypto_provider, fingerprint};
+pub use request::SigningRequest;
 pub use settings::{FileSetting, HalfGiven};
 pub use subject::Subject;
 

@@ -64,3 +64,80 @@ fn invalid_request_is_rejected() {
         assert!(SigningRequest::parse(text).is_err(), "{text}");
     }
 }
+
+const EXTENSION_REQUEST: &[u64] = &[1, 2, 840, 113_549, 1, 9, 14];
+const ALTERNATIVE_NAME: &[u64] = &[2, 5, 29, 17];
+
+/// Alternative names with one DNS name.
+fn names(name: &str) -> Vec<u8> {
+    der::wrap(der::SEQUENCE, &der::wrap(0x82, name.as_bytes()))
+}
+
+/// An attribute that requests the extension `names`, as it stands in a request after its identifier.
+fn requests(name: &str) -> rcgen::Attribute {
+    let id = der::wrap(0x06, &[0x55, 0x1d, 0x11]);
+    let extension = der::wrap(der::SEQUENCE, &[id, der::wrap(0x04, &names(name))].concat());
+    let values = der::wrap(0x31, &der::wrap(der::SEQUENCE, &extension));
+    rcgen::Attribute { oid: EXTENSION_REQUEST, values }
+}
+
+fn node_params(names: &[&str]) -> rcgen::CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:nodes");
+    params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:node-1");
+    params
+}
+
+#[test]
+fn second_extension_request_cannot_add_names_that_are_signed_but_not_validated() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    // One alone is what requests look like.
+    let request = node_params(&[]).serialize_request_with_attributes(&key, vec![requests("node-1")]);
+    let request = SigningRequest::parse(&request.unwrap().pem().unwrap()).unwrap();
+    assert_eq!(request.dns_names, ["node-1"]);
+    for (own, more) in [
+        (&["node-1"][..], vec![requests("kubernetes.default.svc")]),
+        (&[][..], vec![requests("node-1"), requests("kubernetes.default.svc")]),
+    ] {
+        let request = node_params(own).serialize_request_with_attributes(&key, more).unwrap();
+        assert!(SigningRequest::parse(&request.pem().unwrap()).is_err());
+    }
+}
+
+#[test]
+fn second_alternative_name_extension_cannot_add_names_that_are_validated_but_not_signed() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = node_params(&["node-1"]);
+    let second = rcgen::CustomExtension::from_oid_content(ALTERNATIVE_NAME, names("kubernetes.default.svc"));
+    params.custom_extensions.push(second);
+    let request = params.serialize_request(&key).unwrap();
+    assert!(SigningRequest::parse(&request.pem().unwrap()).is_err());
+}
+
+#[test]
+fn alternative_names_that_cannot_be_read_are_refused_and_not_signed_unseen() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let garbage = b"garbage".to_vec();
+    let odd_address = der::wrap(der::SEQUENCE, &der::wrap(0x87, &[127, 0, 0]));
+    let trailing = [names("node-1"), names("kubernetes.default.svc")].concat();
+    for content in [garbage, odd_address, trailing] {
+        let mut params = node_params(&[]);
+        params
+            .custom_extensions
+            .push(rcgen::CustomExtension::from_oid_content(ALTERNATIVE_NAME, content.clone()));
+        let request = params.serialize_request(&key).unwrap();
+        assert!(SigningRequest::parse(&request.pem().unwrap()).is_err(), "{content:?}");
+    }
+}
+
+#[test]
+fn group_in_a_string_type_that_is_not_read_is_refused() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = node_params(&[]);
+    let masters = rcgen::string::BmpString::try_from("system:masters").unwrap();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, rcgen::DnValue::BmpString(masters));
+    let request = params.serialize_request(&key).unwrap();
+    assert!(SigningRequest::parse(&request.pem().unwrap()).is_err());
+}

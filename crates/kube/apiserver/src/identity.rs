@@ -3,6 +3,7 @@
 pub mod authenticate;
 pub mod authorize;
 pub mod escalation;
+pub mod impersonate;
 pub mod keys;
 pub mod nodes;
 pub mod reviews;

@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod definition;
+mod field_owner;
 mod namespace;
 mod namespace_defaults;
 pub mod owners;

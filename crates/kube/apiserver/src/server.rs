@@ -20,6 +20,7 @@ use crate::identity::authorize::{Attributes, allow};
 use crate::identity::user::User;
 use crate::identity::{reviews, tokens};
 use crate::rest::{self, Call};
+use crate::types::Served;
 
 /// Answers a request. `peer` is who the connection's certificate names.
 pub async fn answer(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<Bytes>) -> Answer {
@@ -69,11 +70,10 @@ async fn run(
     let Some(served) = types.find(path.group, path.version, path.resource) else {
         return not_found(&path);
     };
-    if served.resource.namespaced && path.namespace.is_empty() && named {
-        return not_found(&path);
-    }
-    if !served.resource.namespaced && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return not_found(&path);
+    match place(served, &path, verb) {
+        Place::Served => {}
+        Place::Missing => return not_found(&path),
+        Place::WrongMethod => return Err(rest::method_not_allowed()),
     }
     if parts.method == Method::HEAD {
         return Err(rest::method_not_allowed());
@@ -121,6 +121,35 @@ async fn run(
         return tokens::request(call);
     }
     Ok(rest::handle(call).await)
+}
+
+/// Whether a resource is served at the scope of a path.
+enum Place {
+    Served,
+    Missing,
+    WrongMethod,
+}
+
+fn place(served: &Served, path: &ResourcePath<'_>, verb: &str) -> Place {
+    let resource = &served.resource;
+    // Upstream's router knows no such path of a built-in type; of custom ones it does not look further.
+    if path.has_more && !resource.custom && path.subresource != "proxy" {
+        return Place::Missing;
+    }
+    if !resource.namespaced {
+        // A custom type called `namespaces` is read as if it were inside of one, upstream too.
+        let inside = path.inside_namespace || (resource.custom && !path.namespace.is_empty());
+        return if inside { Place::Missing } else { Place::Served };
+    }
+    if !path.namespace.is_empty() {
+        return Place::Served;
+    }
+    // Across all namespaces, objects can be listed and watched, nothing else.
+    match verb {
+        "list" | "watch" if resource.allows("list") && path.name.is_empty() => Place::Served,
+        _ if resource.custom || !resource.allows("list") || !path.name.is_empty() => Place::Missing,
+        _ => Place::WrongMethod,
+    }
 }
 
 fn attributes<'a>(verb: &'a str, path: &'a ResourcePath<'a>) -> Attributes<'a> {

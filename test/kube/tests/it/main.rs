@@ -1,6 +1,7 @@
 //! Our API server against a real one, call by call.
 #![allow(clippy::print_stderr, reason = "a skipped tier says so, and a run says what it compared")]
 
+mod authorization;
 mod clusters;
 mod controllers;
 mod crds;

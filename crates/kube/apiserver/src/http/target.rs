@@ -24,6 +24,11 @@ pub struct ResourcePath<'a> {
     pub subresource: &'a str,
     /// The deprecated `/watch/` form of the path.
     pub watch: bool,
+    /// Whether the path places the resource inside a namespace: `/namespaces/{namespace}/{resource}`. A namespace
+    /// itself has a `namespace`, for its roles, and is not inside of it.
+    pub inside_namespace: bool,
+    /// Whether there is more after the subresource. Only proxies have that.
+    pub has_more: bool,
 }
 
 fn decode(part: &str) -> Cow<'_, str> {
@@ -52,25 +57,20 @@ impl<'a> Target<'a> {
             rest.remove(0);
             found.watch = true;
         }
-        // `/namespaces/x/status` and `/namespaces/x/finalize` are the namespace's own; all else below it is inside it.
+        // As upstream reads it, in every group: `/namespaces/x/status` and `/namespaces/x/finalize` are the namespace's own;
+        // all else below it is inside it.
         match rest.as_slice() {
             [] => return None,
-            ["namespaces", name, sub @ ("status" | "finalize")] if found.group.is_empty() => {
-                found.resource = "namespaces";
-                found.name = decode(name);
-                found.namespace = decode(name);
-                found.subresource = sub;
-                return Some(found);
-            }
-            ["namespaces", namespace, resource, more @ ..] => {
+            ["namespaces", namespace, resource, more @ ..] if !matches!(*resource, "status" | "finalize") => {
                 found.namespace = decode(namespace);
+                found.inside_namespace = true;
                 found.resource = resource;
                 found.take_name(more);
             }
-            ["namespaces", name] if found.group.is_empty() => {
+            ["namespaces", more @ ..] => {
                 found.resource = "namespaces";
-                found.name = decode(name);
-                found.namespace = decode(name);
+                found.take_name(more);
+                found.namespace.clone_from(&found.name);
             }
             [resource, more @ ..] => {
                 found.resource = resource;
@@ -89,6 +89,7 @@ impl<'a> ResourcePath<'a> {
         if let Some(subresource) = parts.get(1) {
             self.subresource = subresource;
         }
+        self.has_more = parts.len() > 2;
     }
 }
 
@@ -121,9 +122,27 @@ mod tests {
             ("/api/v1/namespaces/a/pods/b/log", "|v1|a|pods|b|log"),
             ("/apis/apps/v1/namespaces/a/deployments/b%2Fc", "apps|v1|a|deployments|b/c|"),
             ("/apis/apps/v1/deployments/", "apps|v1||deployments||"),
-            ("/apis/x.io/v1/namespaces/a/status/s", "x.io|v1|a|status|s|"),
+            ("/apis/x.io/v1/namespaces/a/status/s", "x.io|v1|a|namespaces|a|status"),
+            ("/apis/apps/v1/namespaces/a", "apps|v1|a|namespaces|a|"),
+            ("/api/v1/namespaces/a/namespaces/b", "|v1|a|namespaces|b|"),
         ] {
             assert_eq!(read(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_is_not_inside_of_itself_but_everything_below_it_is() {
+        for (path, expected) in [
+            ("/api/v1/namespaces", false),
+            ("/api/v1/namespaces/a", false),
+            ("/api/v1/namespaces/a/finalize", false),
+            ("/api/v1/namespaces/a/namespaces", true),
+            ("/api/v1/namespaces/a/namespaces/a", true),
+            ("/api/v1/watch/namespaces/a/nodes", true),
+            ("/api/v1/nodes/a", false),
+        ] {
+            let Target::Resource(read) = Target::parse(path) else { panic!("{path} names a resource") };
+            assert_eq!(read.inside_namespace, expected, "{path}");
         }
     }
 }

@@ -4,10 +4,11 @@ use aro_kube_apimachinery::meta;
 use aro_kube_apimachinery::status::{FieldError, Status};
 use serde_json::{Value, json};
 
+use super::authenticate;
 use super::authorize::{Attributes, authorize, rules_of};
 use super::nodes::node_of;
+use super::tokens::{self, Rejected};
 use super::user::User;
-use super::{authenticate, tokens};
 use crate::http::answer::{self, Answer};
 use crate::rest::Call;
 use crate::types::Served;
@@ -78,12 +79,18 @@ fn token(call: &Call, review: &mut Value) -> Result<Value, Status> {
         .and_then(Value::as_array)
         .map(|all| all.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         .unwrap_or_default();
-    let asked = if audiences.is_empty() { vec![tokens::ISSUER.to_owned()] } else { audiences };
-    let found = tokens::verify(&call.cluster, &token, &asked);
-    let found = found.or_else(|problem| authenticate::of_token(&call.cluster, &token).ok_or(problem));
-    Ok(match found {
-        Ok(user) => json!({"authenticated": true, "user": user_info(&user), "audiences": asked}),
-        Err(_) => json!({"user": {}, "error": "invalid bearer token"}),
+    let requested = if audiences.is_empty() { vec![tokens::ISSUER.to_owned()] } else { audiences };
+    Ok(match authenticate::of_token(&call.cluster, &token, &requested) {
+        Ok((user, audiences)) => {
+            json!({"authenticated": true, "user": user_info(&user), "audiences": audiences})
+        }
+        Err(rejected) => {
+            let error = match rejected {
+                Rejected::Foreign(_) => "invalid bearer token".to_owned(),
+                known => format!("[invalid bearer token, {known}]"),
+            };
+            json!({"user": {}, "error": error})
+        }
     })
 }
 

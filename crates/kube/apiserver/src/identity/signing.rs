@@ -1,7 +1,9 @@
-//! Certificate signing requests: who may approve, what is approved by itself, and signing.
+//! Certificate signing requests: admission, what is approved by itself, and signing.
 //!
 //! The built-in signers issue from the cluster's own authority. Requests for other signers are left to the controller that runs
 //! them: they write `status.certificate` themselves.
+
+pub mod admission;
 
 use std::sync::Arc;
 
@@ -17,41 +19,12 @@ use super::authorize::{Attributes, authorize};
 use super::user::User;
 use crate::cluster::{Cluster, rfc3339};
 use crate::internal_controllers::{SIGNING_REQUESTS, modify};
-use crate::rest::Call;
 
 pub const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 pub const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 
 const YEAR: i64 = 365 * 24 * 3600;
-
-/// Who may approve, deny or sign for a signer needs that signer's own permission, too.
-pub fn check(call: &Call, object: &Value) -> Result<(), Status> {
-    let verb = match call.subresource.as_str() {
-        "approval" => "approve",
-        "status" => "sign",
-        _ => return Ok(()),
-    };
-    let signer = meta::get(object, &["spec", "signerName"]).and_then(Value::as_str).unwrap_or_default();
-    let domain = signer.split('/').next().unwrap_or(signer);
-    let wildcard = format!("{domain}/*");
-    let may = |name: &str| {
-        let asked = Attributes {
-            verb,
-            group: "certificates.k8s.io",
-            version: "v1",
-            resource: "signers",
-            name,
-            ..Attributes::default()
-        };
-        authorize(&call.cluster, &call.user, &asked).allowed
-    };
-    if may(signer) || may(&wildcard) {
-        return Ok(());
-    }
-    let why = format!("user not permitted to {verb} requests with signerName {signer:?}");
-    Err(Status::forbidden(&call.resource_name(), &call.name, why))
-}
 
 fn condition<'a>(csr: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = meta::get(csr, &["status", "conditions"]).and_then(Value::as_array);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aro_base::{Secret, SignedDuration, Timestamp};
 use aro_kube_apimachinery::meta;
-use aro_kube_apimachinery::status::{FieldError, Status};
+use aro_kube_apimachinery::status::{FieldError, Status, go_quote};
 use aro_pki::jws::{Algorithm, KeySet, SigningKey, VerifyingKey};
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
@@ -79,20 +79,51 @@ impl Signer {
     }
 }
 
+/// Why a token names no user.
+#[derive(Debug, thiserror::Error)]
+pub enum Rejected {
+    /// Not a token of this cluster.
+    #[error("{0}")]
+    Foreign(String),
+    /// Issued for others.
+    #[error("token audiences {} is invalid for the target audiences {}", quoted(.token), quoted(.target))]
+    Audiences { token: Vec<String>, target: Vec<String> },
+    /// No longer, or not yet.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// A list as Go's `%q` shows it.
+fn quoted(list: &[String]) -> String {
+    let list: Vec<String> = list.iter().map(|text| go_quote(text)).collect();
+    format!("[{}]", list.join(" "))
+}
+
+/// Those of the requested audiences that something is for, in the order of the request.
+pub fn intersect(audiences: &[String], requested: &[String]) -> Vec<String> {
+    requested.iter().filter(|audience| audiences.contains(audience)).cloned().collect()
+}
+
 /// Checks a token: its signature, its time, its audience, and that the account and the object it is bound to still exist.
-pub fn verify(cluster: &Arc<Cluster>, token: &str, audiences: &[String]) -> Result<User, String> {
-    let signer = cluster.signer()?;
+/// Answers with the requested audiences that it is for; there is at least one.
+pub fn verify(
+    cluster: &Arc<Cluster>,
+    token: &str,
+    requested: &[String],
+) -> Result<(User, Vec<String>), Rejected> {
+    let signer = cluster.signer().map_err(Rejected::Foreign)?;
     let claims = if let Some(claims) = signer.seen.get(token) {
         claims
     } else {
-        let claims = Arc::new(signed_claims(signer, token)?);
+        let claims = Arc::new(signed_claims(signer, token).map_err(Rejected::Foreign)?);
         signer.seen.insert(token.into(), claims.clone());
         claims
     };
-    if !claims.aud.iter().any(|audience| audiences.contains(audience)) {
-        return Err("token audiences are not among those wanted".to_owned());
+    let audiences = intersect(&claims.aud, requested);
+    if audiences.is_empty() {
+        return Err(Rejected::Audiences { token: claims.aud.clone(), target: requested.to_vec() });
     }
-    still_good(cluster, &claims)
+    Ok((still_good(cluster, &claims).map_err(Rejected::Invalid)?, audiences))
 }
 
 /// What a token says, if it is ours.

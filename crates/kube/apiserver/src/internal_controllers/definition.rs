@@ -6,7 +6,7 @@ use aro_kube_apimachinery::meta;
 use aro_kube_apimachinery::status::Status;
 use serde_json::Value;
 
-use super::{modify, owners};
+use super::{field_owner, modify, owners};
 use crate::cluster::{Cluster, DEFINITIONS, rfc3339};
 use crate::rest::{CLEANUP, DeleteOptions, delete_object};
 
@@ -25,7 +25,14 @@ pub(super) async fn reconcile(cluster: &Arc<Cluster>, name: &str) -> Result<(), 
     let next = cluster.store.latest(&watch_cache, name).map(|stored| settled(&stored.value()));
     reload(cluster, next).await?;
     // A change meanwhile enqueues the definition again.
-    modify(cluster, &watch_cache, name, |live| Some(settled(live))).await?;
+    modify(cluster, &watch_cache, name, |live| {
+        let mut new = settled(live);
+        if new.get("status") != live.get("status") {
+            field_owner::track_status(cluster, live, &mut new);
+        }
+        Some(new)
+    })
+    .await?;
     let Some(stored) = cluster.store.latest(&watch_cache, name) else { return Ok(()) };
     let crd = stored.value();
     if meta::deletion_timestamp(&crd).is_some() && meta::finalizers(&crd).any(|known| known == CLEANUP) {

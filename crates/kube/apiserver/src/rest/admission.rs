@@ -1,12 +1,15 @@
 //! What the server itself has to say about a write, beyond the type's own rules: namespaces that must be there, names it
 //! makes up, addresses it gives out, and fields it fills in.
 
+mod priority;
+
 use aro_kube_apimachinery::meta;
-use aro_kube_apimachinery::status::{Cause, FieldError, Status};
+use aro_kube_apimachinery::status::{Cause, Status};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use crate::identity::nodes::restriction;
+use crate::identity::signing::admission as signing;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -34,21 +37,42 @@ pub fn admit(
     let resource = call.served.resource.clone();
     match (resource.gvk.group.as_str(), resource.plural.as_str(), operation) {
         ("", "pods", Operation::Create) => pod(call, object)?,
+        ("", "pods", Operation::Update) => {
+            if let Some(old) = old.filter(|_| call.subresource.is_empty()) {
+                priority::keep(object, old);
+            }
+        }
         ("", "nodes", Operation::Create) => node(object),
         ("", "persistentvolumeclaims", Operation::Create) => protect(object, "kubernetes.io/pvc-protection"),
         ("", "persistentvolumes", Operation::Create) => protect(object, "kubernetes.io/pv-protection"),
         ("", "services", _) => crate::addresses::service(call, object, old)?,
         ("apiextensions.k8s.io", "customresourcedefinitions", _) => definition(call, object, old)?,
         ("certificates.k8s.io", "certificatesigningrequests", Operation::Update) => {
-            crate::identity::signing::check(call, object)?;
-            if !call.subresource.is_empty() {
-                decision(call, object, old)?;
+            if let Some(old) = old.filter(|_| !call.subresource.is_empty()) {
+                signing::prepare(call, object, old);
             }
         }
         ("rbac.authorization.k8s.io", ..) => crate::identity::escalation::check(call, object, old)?,
         _ => {}
     }
     Ok(())
+}
+
+/// Refuses an object that its type's own rules let pass: upstream's validating plugins. `old` is absent on creation.
+pub fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Status> {
+    if call.served.custom.is_some() {
+        return Ok(());
+    }
+    match (call.served.resource.gvk.group.as_str(), call.served.resource.plural.as_str(), old) {
+        ("certificates.k8s.io", "certificatesigningrequests", None) => {
+            signing::restrict_subject(call, object)
+        }
+        ("certificates.k8s.io", "certificatesigningrequests", Some(old)) => {
+            signing::validate(call, object, old)
+        }
+        ("scheduling.k8s.io", "priorityclasses", old) => priority::check_class(call, object, old.is_none()),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses deletions that would leave the cluster unusable.
@@ -122,12 +146,7 @@ fn pod(call: &Call, object: &mut Value) -> Result<(), Status> {
         service_account(call, object, &account)?;
     }
     tolerations(object);
-    if meta::get(object, &["spec", "priority"]).is_none() {
-        let (value, policy) = priority(call, object)?;
-        meta::set(object, &["spec", "priority"], json!(value));
-        meta::set(object, &["spec", "preemptionPolicy"], json!(policy));
-    }
-    Ok(())
+    priority::resolve(call, object)
 }
 
 fn service_account(call: &Call, object: &mut Value, account: &str) -> Result<(), Status> {
@@ -213,33 +232,6 @@ fn tolerations(object: &mut Value) {
     meta::set(object, &["spec", "tolerations"], json!(tolerations));
 }
 
-fn priority(call: &Call, object: &Value) -> Result<(i64, String), Status> {
-    let watch_cache = call.cluster.store.watch_cache("priorityclasses.scheduling.k8s.io");
-    let lowest = "PreemptLowerPriority".to_owned();
-    let of = |class: &Value| {
-        let policy = class
-            .get("preemptionPolicy")
-            .and_then(Value::as_str)
-            .map_or_else(|| lowest.clone(), str::to_owned);
-        (class.get("value").and_then(Value::as_i64).unwrap_or_default(), policy)
-    };
-    let named = meta::get(object, &["spec", "priorityClassName"])
-        .and_then(Value::as_str)
-        .filter(|name| !name.is_empty());
-    if let Some(name) = named {
-        let Some(class) = watch_cache.get(name) else {
-            let why = format!("no PriorityClass with name {name} was found");
-            return Err(Status::forbidden(&call.resource_name(), meta::name(object), why));
-        };
-        return Ok(of(&class.value()));
-    }
-    let classes = watch_cache.all().into_iter().map(|class| class.value());
-    let default = classes
-        .filter(|class| class.get("globalDefault").and_then(Value::as_bool) == Some(true))
-        .min_by_key(|class| class.get("value").and_then(Value::as_i64));
-    Ok(default.map_or((0, lowest.clone()), |class| of(&class)))
-}
-
 /// Volumes and claims stay while they are in use.
 fn protect(object: &mut Value, finalizer: &str) {
     let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
@@ -269,68 +261,6 @@ fn definition(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<()
         return Ok(());
     }
     Err(Status::invalid(&call.served.resource.group_kind(), meta::name(object), &errors))
-}
-
-/// What was decided about a request for a certificate: says when, and stays said.
-fn decision(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
-    let conditions_of = |object: &Value| -> Vec<Value> {
-        meta::get(object, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
-    fn kind(condition: &Value) -> &str {
-        condition.get("type").and_then(Value::as_str).unwrap_or_default()
-    }
-    let before = old.map(conditions_of).unwrap_or_default();
-    let mut conditions = conditions_of(object);
-    let mut errors = Vec::new();
-    for (index, condition) in conditions.iter().enumerate() {
-        let status = condition.get("status").and_then(Value::as_str).unwrap_or_default();
-        if matches!(kind(condition), "Approved" | "Denied" | "Failed") && status != "True" {
-            errors.push(FieldError::not_supported(
-                format!("status.conditions[{index}].status"),
-                status,
-                ["True"],
-            ));
-        }
-    }
-    let has = |list: &[Value], wanted: &str| list.iter().any(|condition| kind(condition) == wanted);
-    if has(&conditions, "Approved") && has(&conditions, "Denied") {
-        let second = conditions
-            .iter()
-            .rev()
-            .map(kind)
-            .find(|kind| matches!(*kind, "Approved" | "Denied"))
-            .unwrap_or_default();
-        let detail = "Approved and Denied conditions are mutually exclusive";
-        errors.push(FieldError::invalid("status.conditions", second, detail));
-    }
-    for gone in ["Approved", "Denied", "Failed"]
-        .into_iter()
-        .filter(|kind| has(&before, kind) && !has(&conditions, kind))
-    {
-        let detail = format!("updates may not remove a condition of type {gone:?}");
-        errors.push(FieldError::forbidden("status.conditions", detail));
-    }
-    if !errors.is_empty() {
-        return Err(Status::invalid(&call.served.resource.group_kind(), meta::name(object), &errors));
-    }
-    let now = json!(call.time());
-    for condition in &mut conditions {
-        let known = before.iter().find(|known| kind(known) == kind(condition));
-        let same = known.filter(|known| known.get("status") == condition.get("status"));
-        let blank = |condition: &Value, name: &str| condition.get(name).is_none_or(Value::is_null);
-        if blank(condition, "lastUpdateTime") {
-            condition["lastUpdateTime"] = now.clone();
-        }
-        if blank(condition, "lastTransitionTime") {
-            let since =
-                same.and_then(|known| known.get("lastTransitionTime")).filter(|since| !since.is_null());
-            condition["lastTransitionTime"] = since.unwrap_or(&now).clone();
-        }
-    }
-    if !conditions.is_empty() {
-        meta::set(object, &["status", "conditions"], json!(conditions));
-    }
-    Ok(())
 }
 
 /// Who asks for a certificate is not for them to say. Runs after the type's own preparation, which takes away what the

@@ -10,6 +10,8 @@ use super::admission::{self, Operation};
 use super::call::Call;
 use super::object;
 use crate::http::answer::Answer;
+use crate::identity::authorize::{Attributes, allow};
+use crate::server::forbidden;
 use crate::storage::{Change, Expect, Stored, WriteFailed};
 
 /// What became of a write.
@@ -133,6 +135,8 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
         prepare(call, &mut object);
         admission::requester(call, &mut object);
         validate(call, &object)?;
+        authorize_creation(call)?;
+        admission::validate(call, &object, None)?;
         let name = meta::name(&object).to_owned();
         let key = call.key_of(&call.namespace, &name);
         if dry_run {
@@ -151,6 +155,24 @@ pub(super) async fn create_object(call: &mut Call, mut object: Value) -> Result<
             Err(WriteFailed::Unavailable) => return Err(unavailable()),
         }
     }
+}
+
+/// A replacement or an apply that creates needs the permission to create, in addition to its own verb's.
+fn authorize_creation(call: &Call) -> Result<(), Status> {
+    if call.verb == "create" {
+        return Ok(());
+    }
+    let resource = &call.served.resource;
+    let asked = Attributes {
+        verb: "create",
+        group: &resource.gvk.group,
+        version: &resource.gvk.version,
+        resource: &resource.plural,
+        namespace: &call.namespace,
+        name: &call.name,
+        ..Attributes::default()
+    };
+    allow(&call.cluster, &call.user, &asked).map_err(|reason| forbidden(&call.user, &asked, &reason))
 }
 
 fn exists(call: &Call, name: &str, existing: Option<&Stored>) -> Status {

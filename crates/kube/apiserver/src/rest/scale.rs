@@ -1,9 +1,10 @@
 //! Subresources that are a view of, or an act on, the object: `scale` and `binding`.
 
+use aro_kube_apimachinery::apply::{self, ApplyError, Conflict, Context};
 use aro_kube_apimachinery::patch;
 use aro_kube_apimachinery::selector::LabelSelector;
 use aro_kube_apimachinery::status::{FieldError, Status};
-use aro_kube_apimachinery::{GroupResource, decode, meta};
+use aro_kube_apimachinery::{GroupKind, GroupResource, decode, meta};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -83,6 +84,8 @@ fn show(call: &Call, paths: &Paths, written: &Written) -> Answer {
     answer::json(200, &paths.view(call, &object))
 }
 
+const APPLY: &str = "application/apply-patch+yaml";
+
 pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
     let paths = Paths::of(call);
     if call.verb == "get" {
@@ -93,41 +96,37 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
     let content_type = call.content_type();
     let (sent, _) = decode::parse_yaml(&body).map_err(Status::bad_request)?;
     let patching = call.verb == "patch";
+    let subresource = call.subresource.clone();
     let written = change(call, |call, live| {
+        // Cleared below, and this may be another attempt.
+        call.subresource.clone_from(&subresource);
         let view = paths.view(call, live);
         let wanted = match content_type.as_str() {
             _ if !patching => sent.clone(),
             "application/json-patch+json" => {
                 patch::json_patch(&view, &sent).map_err(|error| Status::new(422, "Invalid", error.message))?
             }
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
+            "application/merge-patch+json" | "application/strategic-merge-patch+json" | APPLY => {
                 patch::merge_patch(&view, &sent)
             }
             _ => return Err(super::object::unsupported_body()),
         };
-        let replicas = match meta::get(&wanted, &["spec", "replicas"]) {
-            None | Some(Value::Null) => 0,
-            Some(value) => value.as_i64().ok_or_else(|| {
-                Status::bad_request("Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
-            })?,
+        let replicas = replicas(call, &wanted)?;
+        let version = if patching && content_type == APPLY { &sent } else { &wanted };
+        let version = meta::resource_version(version).to_owned();
+        let new = if patching && content_type == APPLY {
+            apply_scale(call, &paths, live, &sent)?
+        } else {
+            let mut new = live.clone();
+            meta::set(&mut new, &names(&paths.spec), json!(replicas));
+            let manager = call.manager();
+            call.with_context(&manager, false, |context| {
+                apply::update(Some(live), &mut new, &Context { time: NO_TIME, ..*context });
+            });
+            Some(new)
         };
-        let named = meta::name(&wanted);
-        if !named.is_empty() && named != call.name {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({named}) does not match the name on the URL ({})",
-                call.name
-            )));
-        }
-        if replicas < 0 {
-            let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-            let kind = aro_kube_apimachinery::GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
-            return Err(Status::invalid(&kind, &call.name, &[error]));
-        }
-        let mut new = live.clone();
-        let version = meta::resource_version(&wanted).to_owned();
+        let Some(mut new) = new else { return Ok(None) };
         meta::set(&mut new, &["metadata", "resourceVersion"], json!(version));
-        meta::set(&mut new, &names(&paths.spec), json!(replicas));
-        call.track(Some(live), &mut new);
         // The object itself changes, as if it had been written directly.
         call.subresource.clear();
         Ok(Some(new))
@@ -135,6 +134,68 @@ pub(super) async fn handle(call: &mut Call) -> Result<Answer, Status> {
     .await?;
     Ok(show(call, &paths, &written))
 }
+
+/// Upstream notes no time for who scales.
+const NO_TIME: &str = "";
+
+fn replicas(call: &Call, scale: &Value) -> Result<i64, Status> {
+    let replicas = match meta::get(scale, &["spec", "replicas"]) {
+        None | Some(Value::Null) => 0,
+        Some(value) => value.as_i64().ok_or_else(|| {
+            Status::bad_request("Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
+        })?,
+    };
+    let named = meta::name(scale);
+    if !named.is_empty() && named != call.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({named}) does not match the name on the URL ({})",
+            call.name
+        )));
+    }
+    if replicas < 0 {
+        let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+        let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
+        return Err(Status::invalid(&kind, &call.name, &[error]));
+    }
+    Ok(replicas)
+}
+
+/// Applies a `Scale`: a configuration of the object with nothing but its replicas. `None`: nothing changes.
+fn apply_scale(call: &Call, paths: &Paths, live: &Value, sent: &Value) -> Result<Option<Value>, Status> {
+    let (api_version, kind) = (meta::api_version(sent), meta::kind(sent));
+    if (api_version, kind) != (SCALE_VERSION, "Scale") {
+        return Err(Status::bad_request(format!("invalid object type: {api_version}, Kind={kind}")));
+    }
+    let mut config = json!({"apiVersion": meta::api_version(live), "kind": meta::kind(live),
+        "metadata": {"name": meta::name(live)}});
+    if call.served.resource.namespaced {
+        meta::set(&mut config, &["metadata", "namespace"], json!(meta::namespace(live)));
+    }
+    if let Some(replicas) = meta::get(sent, &["spec", "replicas"]).filter(|replicas| !replicas.is_null()) {
+        meta::set(&mut config, &names(&paths.spec), replicas.clone());
+    }
+    let (manager, force) = (call.manager(), call.query.flag("force"));
+    let applied = call.with_context(&manager, force, |context| {
+        apply::apply(Some(live), &config, &Context { time: NO_TIME, ..*context })
+    });
+    applied.map_err(|error| match error {
+        ApplyError::Conflict(conflicts) => {
+            // The client knows the field by its name in a `Scale`, not in the object.
+            let known = format!(" using {}", call.served.resource.api_version());
+            let renamed = conflicts.into_iter().map(|conflict| Conflict {
+                manager: match conflict.manager.strip_suffix(&known) {
+                    Some(manager) => format!("{manager} using {SCALE_VERSION}"),
+                    None => conflict.manager,
+                },
+                field: ".spec.replicas".to_owned(),
+            });
+            ApplyError::Conflict(renamed.collect()).status()
+        }
+        other => other.status(),
+    })
+}
+
+const SCALE_VERSION: &str = "autoscaling/v1";
 
 fn binding_name() -> GroupResource {
     GroupResource::new("", "pods/binding")

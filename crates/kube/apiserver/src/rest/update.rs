@@ -83,6 +83,7 @@ pub(super) async fn change(
         admission::admit(call, Operation::Update, &mut new, Some(&live))?;
         prepare(call, &mut new, &live);
         validate(call, &new, &live)?;
+        admission::validate(call, &new, Some(&live))?;
         apply::ignore_times(&live, &mut new);
         if dry_run {
             return Ok(Written::Dry(new));

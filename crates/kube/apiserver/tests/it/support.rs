@@ -10,7 +10,7 @@ use aro_runtime::Scope;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 pub struct World {
@@ -48,6 +48,26 @@ impl Caller {
     }
 }
 
+/// Lets a user do something in all namespaces.
+pub async fn grant(world: &World, user: &str, verbs: &[&str], group: &str, resources: &[&str]) {
+    grant_rule(world, user, json!({"verbs": verbs, "apiGroups": [group], "resources": resources})).await;
+}
+
+/// Lets a user do what a rule says.
+pub async fn grant_rule(world: &World, user: &str, rule: Value) {
+    let admin = Caller::admin();
+    let words = |name: &str| {
+        let list = rule[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        list.collect::<Vec<_>>().join("-").replace('/', "-")
+    };
+    let name = format!("{user}-{}-{}", words("verbs"), words("resources"));
+    let role = json!({"metadata": {"name": name}, "rules": [rule]});
+    world.done(&admin, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await;
+    let binding = json!({"metadata": {"name": name}, "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}});
+    world.done(&admin, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await;
+}
+
 impl World {
     pub async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -68,14 +88,18 @@ impl World {
         };
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in &caller.headers {
-            request = request.header(name, value);
+            // Whatever a client may send, also what is no ASCII.
+            request = request.header(name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
         let content = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",
         };
         let bytes = if body.is_null() { Bytes::new() } else { serde_json::to_vec(body).unwrap().into() };
-        let request = request.header("content-type", content).body(Full::new(bytes)).unwrap();
+        if !caller.headers.iter().any(|(name, _)| name == "content-type") {
+            request = request.header("content-type", content);
+        }
+        let request = request.body(Full::new(bytes)).unwrap();
         let answer = service.oneshot(request).await.unwrap();
         let code: StatusCode = answer.status();
         let bytes = answer.into_body().collect().await.unwrap().to_bytes();
