@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::StartError;
+
 /// A directory that stays, or one that goes with the stack.
 #[derive(Debug)]
 pub enum DataDir {
@@ -21,6 +23,15 @@ impl DataDir {
     /// A new temporary one.
     pub fn ephemeral() -> io::Result<Self> {
         tempfile::Builder::new().prefix("aro-").tempdir().map(Self::Ephemeral)
+    }
+
+    /// Makes it when it is missing, and closes it to other users when it is there. Each component does the same with the
+    /// directory it has in it.
+    pub(crate) async fn take(&self) -> Result<(), StartError> {
+        let path = self.path().to_owned();
+        let taken = tokio::task::spawn_blocking(move || aro_files::create_dir(&path)).await;
+        let taken = taken.map_err(io::Error::other).flatten();
+        taken.map_err(|source| StartError::DataDir { path: self.path().display().to_string(), source })
     }
 
     /// Where it is.

@@ -17,8 +17,8 @@ pub enum StartError {
     /// A listener could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The data directory could not be made.
-    #[error("create the data directory `{path}`")]
+    /// The data directory could not be made, or not be closed to other users.
+    #[error("take the data directory `{path}`")]
     DataDir {
         /// Which one.
         path: String,

@@ -88,6 +88,9 @@ impl App {
     pub async fn start(config: AppConfig, options: StartOptions) -> Result<RunningApp, StartError> {
         let mut endpoints = Vec::new();
         let bound = Bound::bind(&config, &options.what, &mut endpoints).await?;
+        if options.what.runs_kube() {
+            options.data.take().await?;
+        }
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
         let mut app = RunningApp {
@@ -206,6 +209,7 @@ impl RunningApp {
         started: watch::Sender<Option<Clusters>>,
     ) -> Result<(), StartError> {
         watch_store(self.store.shared(), self.readiness.component("store"), &self.root);
+        stop_on_store_failure(&self.store, &self.root);
         if let Some(listener) = bound.kube {
             self.launch_kube(config, listener, clock.clone(), started)?;
         }
@@ -314,5 +318,18 @@ fn watch_store(store: SharedStore, component: Component, root: &Scope) {
         }
         #[expect(unreachable_code, reason = "names the error type of a loop that never ends")]
         Ok::<(), Fault>(())
+    });
+}
+
+/// Stops the stack when the embedded store takes no more writes: only a start reads what is on disk.
+fn stop_on_store_failure(store: &OpenStore, root: &Scope) {
+    let OpenStore::Sqlite(store) = store else { return };
+    let (store, scope) = (store.clone(), root.child(Phase::Transports, "store-failure"));
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Critical, "failure", async move {
+        tokio::select! {
+            () = inside.cancelled() => Ok(()),
+            reason = store.failed() => Err(Fault::new(reason)),
+        }
     });
 }

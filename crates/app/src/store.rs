@@ -33,7 +33,8 @@ aro_runtime::section! {
         pub url: Option<String> = None,
         /// A file with the PostgreSQL URL, for URLs with a password.
         pub url_file: Option<SecretFile> = None,
-        /// Certificates (PEM) of the authorities that may vouch for the PostgreSQL server.
+        /// Certificates (PEM) of the authorities that may vouch for the PostgreSQL server. With them, only TLS is spoken, and
+        /// the server's certificate must name the host in the URL.
         pub ca_file: Option<PathBuf> = None,
         /// How many connections to PostgreSQL may be open.
         pub pool_size: usize = 16,
@@ -133,10 +134,8 @@ async fn open_sqlite(
     data: &DataDir,
     clock: SharedClock,
 ) -> Result<Arc<SqliteStore>, StartError> {
-    let dir = data.path().to_owned();
-    let made = tokio::fs::create_dir_all(&dir).await;
-    made.map_err(|source| StartError::DataDir { path: dir.display().to_string(), source })?;
-    let mut options = SqliteOptions::new(dir.join("store"));
+    data.take().await?;
+    let mut options = SqliteOptions::new(data.path().join("store"));
     options.cache_bytes = usize::try_from(config.cache.get()).unwrap_or(usize::MAX);
     options.tombstone_retention = config.tombstone_retention.get();
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(options, clock)).await;

@@ -90,6 +90,7 @@ fn authority(dir: &Path, name: &str, clock: &SharedClock) -> Result<Authority, C
         let path = path.display().to_string();
         move |source| CertificatesError::Files { path, source }
     };
+    aro_files::take_dir(dir).map_err(failed(dir))?;
     match (std::fs::read_to_string(&certificate), std::fs::read_to_string(&key)) {
         (Ok(certificate), Ok(key)) => return Ok(Authority::load(&certificate, &Secret::new(key))?),
         (Err(error), _) | (_, Err(error)) if error.kind() != io::ErrorKind::NotFound => {
@@ -97,29 +98,11 @@ fn authority(dir: &Path, name: &str, clock: &SharedClock) -> Result<Authority, C
         }
         _ => {}
     }
-    std::fs::create_dir_all(dir).map_err(failed(dir))?;
     let made = Authority::generate(name, Validity::from_now(clock.now(), AUTHORITY))?;
     // The key first: a certificate that is there has a key.
-    write_whole(&key, made.key().expose(), 0o600).map_err(failed(&key))?;
-    write_whole(&certificate, made.certificate(), 0o644).map_err(failed(&certificate))?;
+    aro_files::replace(&key, made.key().expose().as_bytes()).map_err(failed(&key))?;
+    aro_files::replace(&certificate, made.certificate().as_bytes()).map_err(failed(&certificate))?;
     Ok(made)
-}
-
-/// Writes a file that is there with all of its content or not at all, and never readable by more than it should be: a
-/// new file takes the place of one that may have been left open to others.
-fn write_whole(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let new = path.with_extension("new");
-    match std::fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&new, path)?;
-    std::fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Issues the certificates that are missing, of another authority, or about to expire.
@@ -182,7 +165,7 @@ mod tests {
         // Left behind by a process that stopped in the middle, and readable by all.
         std::fs::write(&key, "half a ke").unwrap();
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-        std::fs::write(directory.path().join("ca.new"), "rest").unwrap();
+        std::fs::write(directory.path().join("ca.key.new"), "rest").unwrap();
         let made = authority(directory.path(), "test", &clock).unwrap();
         assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
         let again = authority(directory.path(), "test", &clock).unwrap();

@@ -1,6 +1,8 @@
 //! Stacks in this process.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails by panicking")]
 
+mod data_dir;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

@@ -23,13 +23,39 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
-    /// A record inside the log does not check out. Starting anyway would lose acknowledged writes silently.
-    #[error("{} is damaged at byte {offset}; restore it from a copy, or remove the directory to start empty", path.display())]
+    /// A record inside the log does not check out, and more follows it. Starting anyway would lose acknowledged writes
+    /// silently.
+    #[error(
+        "{file} is damaged at byte {offset}, in records that were acknowledged; restore the directory from a copy, or, to \
+         lose what the file holds from there on, run `truncate --size={offset} {file}`",
+        file = path.display()
+    )]
     Damaged {
         /// The segment file.
         path: PathBuf,
         /// Where the first bad record begins.
         offset: u64,
+    },
+    /// A segment between others is not there.
+    #[error(
+        "{} is missing, and segments after it are there; restore it from a copy, or, to lose what it held and all after it, \
+         remove the segments after {}",
+        path.display(),
+        after.display()
+    )]
+    Missing {
+        /// The segment file that should be there.
+        path: PathBuf,
+        /// The last one before it.
+        after: PathBuf,
+    },
+    /// Only the oldest segment can be removed: a gap means damage at the next start.
+    #[error("segment {number} of {} is not the oldest; it stays", dir.display())]
+    NotOldest {
+        /// The directory.
+        dir: PathBuf,
+        /// The segment's number.
+        number: u64,
     },
 }
 

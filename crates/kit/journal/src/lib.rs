@@ -11,7 +11,9 @@
 //! Invariants:
 //! - A ticket is handed over as durable only after its record and all before it are flushed.
 //! - After a crash, exactly a prefix of what was appended comes back, at least as long as what was handed over.
-//! - After a failed write or flush nothing more is accepted: what is on disk is no longer known (ADR 0040).
+//! - After a failed write or flush nothing more is accepted: what is on disk is no longer known (ADR 0040). The same holds
+//!   after a panic on the writer's thread; tickets that it held are dropped, all others come back as failed.
+//! - Damage to records that were acknowledged, or a lost segment, is an error of [`Journal::open`], never an early end.
 //! - One process at a time: the directory is locked.
 
 mod error;
@@ -74,6 +76,7 @@ impl<T> Clone for Journal<T> {
 #[derive(Debug)]
 struct Shared<T> {
     dir: PathBuf,
+    flush: bool,
     queue: Mutex<Queue<T>>,
     wake: Condvar,
     disk: Mutex<Vec<SegmentId>>,
@@ -112,6 +115,7 @@ impl<T: Send + 'static> Journal<T> {
         let next = found.last().map_or(SegmentId::FIRST, |id| id.next());
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
+            flush: options.flush,
             queue: Mutex::new(Queue {
                 bytes: Vec::new(),
                 lengths: Vec::new(),
@@ -133,7 +137,7 @@ impl<T: Send + 'static> Journal<T> {
     /// Order of calls is order in the log: a caller that needs an order holds a lock of its own around this.
     pub fn append(&self, parts: &[&[u8]], ticket: T) -> Result<(), (Closed, T)> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        if u32::try_from(length).is_err() {
+        if length > frame::LONGEST {
             return Err((Closed, ticket));
         }
         let mut queue = self.shared.queue.lock();
@@ -161,10 +165,17 @@ impl<T: Send + 'static> Journal<T> {
         segment::replay(&self.shared.dir, id, false, &mut record)
     }
 
-    /// Removes a segment that holds nothing alive any more. Blocks on the disk.
+    /// Removes the oldest segment, which holds nothing alive any more. Blocks on the disk.
     pub fn remove(&self, id: SegmentId) -> Result<(), OpenError> {
+        let segments = self.segments();
+        // The last one is being written.
+        if segments.first() != Some(&id) || segments.len() < 2 {
+            return Err(OpenError::NotOldest { dir: self.shared.dir.clone(), number: id.number() });
+        }
+        // One that could not be removed is still the oldest.
+        segment::remove(&self.shared.dir, id, self.shared.flush)?;
         self.shared.disk.lock().retain(|known| *known != id);
-        segment::remove(&self.shared.dir, id)
+        Ok(())
     }
 
     /// Writes what is queued and ends the writer. Blocks.

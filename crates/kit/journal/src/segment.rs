@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -33,19 +32,15 @@ impl SegmentId {
     }
 }
 
-/// Records may hold secrets: readable by the owner only.
-const PRIVATE: u32 = 0o600;
-
-/// Makes the directory, if it is not there, for its owner alone.
+/// Makes the directory, if it is not there. Records may hold secrets: all of it is for its owner alone.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), OpenError> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| OpenError::io("make the directory", dir, source))
+    aro_files::take_dir(dir).map_err(|source| OpenError::io("make the directory", dir, source))
 }
 
 /// Takes the directory for this process.
 pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
+    let file = aro_files::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|source| OpenError::io("open", &path, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -54,7 +49,7 @@ pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// The segments there are, oldest first.
+/// The segments there are, oldest first. They are removed from the oldest on only, so a gap means that a file was lost.
 pub(crate) fn list(dir: &Path) -> Result<Vec<SegmentId>, OpenError> {
     let failed = |source| OpenError::io("read the directory", dir, source);
     let mut found = Vec::new();
@@ -70,11 +65,18 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<SegmentId>, OpenError> {
         }
     }
     found.sort_unstable();
+    for pair in found.windows(2) {
+        if let [before, after] = pair
+            && before.next() != *after
+        {
+            return Err(OpenError::Missing { path: before.next().file(dir), after: before.file(dir) });
+        }
+    }
     Ok(found)
 }
 
-/// Gives every record to `record`. A bad tail is what a crash leaves behind: it is cut off in the `last` segment and
-/// an error in any other.
+/// Gives every record to `record`. What a crash may leave of the last flush is cut off in the `last` segment. Anything
+/// else that is not a record is an error: a record that was acknowledged is lost.
 pub(crate) fn replay(
     dir: &Path,
     id: SegmentId,
@@ -86,21 +88,26 @@ pub(crate) fn replay(
     let read = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|source| OpenError::io("read", &path, source))?;
     let mut at = 0;
-    loop {
+    let rest = loop {
         let rest = bytes.get(at..).unwrap_or_default();
         match frame::read(rest, id) {
             Found::Record(payload) => {
                 record(payload);
                 at += HEADER + payload.len();
             }
-            Found::End => return Ok(()),
-            Found::Bad if last => {
-                tracing::warn!(path = %path.display(), offset = at, "the end of the log was cut off by a crash");
-                return cut(&path, at as u64).map_err(|source| OpenError::io("cut", &path, source));
-            }
-            Found::Bad => return Err(OpenError::Damaged { path, offset: at as u64 }),
+            Found::End if is_zero(rest) => return Ok(()),
+            Found::End | Found::Bad => break rest,
         }
+    };
+    if !last || frame::later_flush_follows(rest, id) {
+        return Err(OpenError::Damaged { path, offset: at as u64 });
     }
+    tracing::warn!(path = %path.display(), offset = at, "the end of the log was cut off by a crash");
+    cut(&path, at as u64).map_err(|source| OpenError::io("cut", &path, source))
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.chunks(ZEROS.len()).all(|chunk| ZEROS.starts_with(chunk))
 }
 
 /// Cuts a torn tail off, so that the segment is sound once others follow it.
@@ -110,9 +117,13 @@ fn cut(path: &Path, length: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-pub(crate) fn remove(dir: &Path, id: SegmentId) -> Result<(), OpenError> {
+pub(crate) fn remove(dir: &Path, id: SegmentId, flush: bool) -> Result<(), OpenError> {
     let path = id.file(dir);
-    std::fs::remove_file(&path).map_err(|source| OpenError::io("remove", &path, source))
+    let removed = std::fs::remove_file(&path).and_then(|()| {
+        // Before the next one goes: after a crash no segment may be there without the ones that follow it.
+        if flush { aro_files::sync_dir(dir) } else { Ok(()) }
+    });
+    removed.map_err(|source| OpenError::io("remove", &path, source))
 }
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -121,7 +132,7 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// faster than into a growing file, because the file system has nothing of its own to write.
 pub(crate) fn prepare(dir: &Path, id: SegmentId, bytes: u64, flush: bool) -> io::Result<File> {
     let path = id.file(dir).with_extension("new");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(path)?;
+    let mut file = aro_files::options().create(true).truncate(true).write(true).open(path)?;
     if flush {
         let mut left = bytes;
         while left > 0 {
@@ -139,5 +150,5 @@ pub(crate) fn adopt(dir: &Path, id: SegmentId, flush: bool) -> io::Result<()> {
     let path = id.file(dir);
     std::fs::rename(path.with_extension("new"), &path)?;
     // The name must be as durable as what is written under it.
-    if flush { File::open(dir)?.sync_all() } else { Ok(()) }
+    if flush { aro_files::sync_dir(dir) } else { Ok(()) }
 }

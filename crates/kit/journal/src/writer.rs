@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -51,7 +52,31 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
         std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run()).map_err(failed)
     }
 
+    /// Whatever ends the thread, no writer waits for it afterwards.
     fn run(mut self) {
+        // The owner's callback or this code has panicked: what was written is not known to be consistent, so nothing of
+        // this is used again but the queue and the callback.
+        if catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
+            tracing::error!(dir = %self.shared.dir.display(), "the log's writer panicked; no write is accepted any more");
+            let failed = catch_unwind(AssertUnwindSafe(|| self.fail(Vec::new())));
+            if failed.is_err() {
+                tracing::error!("the owner of the log panicked while it learned of the failure");
+            }
+        }
+    }
+
+    /// Accepts nothing more, and gives back every ticket as failed.
+    fn fail(&mut self, tickets: Vec<T>) {
+        let late = {
+            let mut queue = self.shared.queue.lock();
+            queue.closed = true;
+            std::mem::take(&mut queue.tickets)
+        };
+        (self.committed)(tickets, Outcome::Failed);
+        (self.committed)(late, Outcome::Failed);
+    }
+
+    fn serve(&mut self) {
         // Two pairs of buffers take turns: one is filled while the other is written.
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         loop {
@@ -74,13 +99,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
                 Ok(()) => (self.committed)(tickets, Outcome::Durable),
                 Err(error) => {
                     tracing::error!(%error, dir = %self.shared.dir.display(), "the log cannot be written; no write is accepted any more");
-                    let late = {
-                        let mut queue = self.shared.queue.lock();
-                        queue.closed = true;
-                        std::mem::take(&mut queue.tickets)
-                    };
-                    (self.committed)(tickets, Outcome::Failed);
-                    (self.committed)(late, Outcome::Failed);
+                    self.fail(tickets);
                     return;
                 }
             }
@@ -98,7 +117,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
                 from = to;
             }
             if let Some(frame) = frames.get_mut(to..to + length) {
-                frame::seal(frame, self.current.id);
+                frame::seal(frame, self.current.id, from == to);
             }
             to += length;
         }

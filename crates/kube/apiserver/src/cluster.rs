@@ -21,6 +21,7 @@ use crate::identity::tokens::Signer;
 use crate::internal_controllers::owners::Owners;
 use crate::internal_controllers::{DeletionWaiters, WorkQueue};
 use crate::storage::{ClusterStore, WatchCache};
+use crate::tls::ServingTls;
 use crate::types::Types;
 
 /// A running logical cluster.
@@ -41,8 +42,8 @@ pub struct Cluster {
     /// Nodes whose kubelet is in this process: how logs and connections of their pods are asked for.
     pub nodes: NodeDirectory,
     signer: OnceLock<Result<Signer, String>>,
-    /// Its side of TLS, made with the first connection.
-    pub tls: RwLock<Option<Arc<rustls::ServerConfig>>>,
+    /// Its side of TLS, made with the first connection and renewed by later ones.
+    pub(crate) tls: RwLock<Option<ServingTls>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
     /// Addresses and ports its services have.

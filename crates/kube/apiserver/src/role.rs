@@ -63,12 +63,13 @@ impl Role for Kube {
         let (dir, flush, clock) = (ports.dir.clone(), ports.flush, ports.clock.clone());
         let (history, domain) = (config.watch_history, config.domain.clone());
         let opened = tokio::task::spawn_blocking(move || {
-            std::fs::create_dir_all(&dir).ok();
-            Clusters::open(&dir.join("objects"), flush, history, &domain, clock)
+            // Kubeconfigs, volumes and pods' files are there as well.
+            aro_files::take_dir(&dir)
+                .map(|()| Clusters::open(&dir.join("objects"), flush, history, &domain, clock))
         });
-        let opened = opened
-            .await
-            .map_err(|error| RunError::caused("open the storage of Kubernetes objects", error))?;
+        let failed = "open the storage of Kubernetes objects";
+        let opened = opened.await.map_err(|error| RunError::caused(failed, error))?;
+        let opened = opened.map_err(|error| RunError::caused("take the directory of Kubernetes", error))?;
         let clusters = opened.map_err(|error| RunError::caused("open embedded Kubernetes", error))?;
         let metrics = ReconcileMetrics::new(&ports.metrics);
         clusters.start_internal_controllers(&metrics, &scope);
@@ -143,7 +144,7 @@ pub fn write_kubeconfigs(
     names: &[String],
 ) -> Result<(), KubeconfigError> {
     let folder = dir.join("kubeconfig");
-    std::fs::create_dir_all(&folder)
+    aro_files::create_dir(&folder)
         .map_err(|source| KubeconfigError::Write { path: folder.clone(), source })?;
     let mut issued = Vec::new();
     for name in names {
@@ -186,12 +187,6 @@ pub enum KubeconfigError {
 }
 
 fn write_secret(path: &std::path::Path, text: &str) -> Result<(), KubeconfigError> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
     let failed = |source| KubeconfigError::Write { path: path.to_owned(), source };
-    // Written beside and renamed: a reader sees all or nothing.
-    let new = path.with_extension("new");
-    let file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
-    std::fs::rename(&new, path).map_err(failed)
+    aro_files::replace(path, text.as_bytes()).map_err(failed)
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use aro_base::chain;
+use aro_base::{Timestamp, chain};
 use aro_pki::Subject;
 use aro_web::Handshake;
 use rustls::RootCertStore;
@@ -94,13 +94,49 @@ fn user_of(subject: Subject, certificate: &[u8]) -> User {
     user
 }
 
-/// A cluster's side of TLS: its own certificate, and clients of its own authority or none.
+/// A cluster's side of TLS, until its certificate is due for renewal.
+#[derive(Clone)]
+pub(crate) struct ServingTls {
+    config: Arc<ServerConfig>,
+    renew: Timestamp,
+}
+
+/// The TLS configuration for a new connection. The certificate is renewed when two thirds of its lifetime are over; connections
+/// that exist keep the configuration they were made with.
 fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<ServerConfig>, String> {
-    if let Some(config) = &*cluster.tls.read() {
-        return Ok(config.clone());
+    let current = cluster.tls.read().clone();
+    if let Some(current) = &current
+        && cluster.now() < current.renew
+    {
+        return Ok(current.config.clone());
     }
-    let issued = cluster.keys.serving(clusters.server_names(cluster.name()), cluster.now());
+    match issue(clusters, cluster) {
+        Ok(new) => {
+            if current.is_some() {
+                tracing::info!(cluster = cluster.name(), "serving certificate renewed");
+            }
+            *cluster.tls.write() = Some(new.clone());
+            Ok(new.config)
+        }
+        Err(error) => {
+            let Some(current) = current else { return Err(error) };
+            tracing::warn!(
+                cluster = cluster.name(),
+                error,
+                "serving certificate not renewed; keeping the old one"
+            );
+            Ok(current.config)
+        }
+    }
+}
+
+/// The cluster's own certificate, and clients of its own authority or none.
+fn issue(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<ServingTls, String> {
+    let now = cluster.now();
+    let issued = cluster.keys.serving(clusters.server_names(cluster.name()), now);
     let issued = issued.map_err(|error| chain(&error).to_string())?;
+    let expires = aro_pki::expires(&issued.certificate).ok_or("the issued certificate has no expiry")?;
+    let renew = now.saturating_add(expires.duration_since(now) * 2 / 3).unwrap_or(expires);
     let authority = CertificateDer::from_pem_slice(cluster.keys.authority.certificate().as_bytes());
     let authority = authority.map_err(|error| error.to_string())?;
     let certificate =
@@ -116,7 +152,8 @@ fn server_config(clusters: &Clusters, cluster: &Arc<Cluster>) -> Result<Arc<Serv
     let config = config.map_err(|error| error.to_string())?.with_client_cert_verifier(verifier);
     let mut config = config.with_single_cert(vec![certificate], key).map_err(|error| error.to_string())?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let config = Arc::new(config);
-    *cluster.tls.write() = Some(config.clone());
-    Ok(config)
+    Ok(ServingTls { config: Arc::new(config), renew })
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use aro_base::{Secret, Timestamp};
@@ -81,7 +82,7 @@ async fn one(
         return Ok(host.path.clone().into());
     }
     if volume.empty_dir.is_some() || volume.ephemeral.is_some() {
-        blocking(move || make_dir(&path).map(|()| path)).await
+        blocking(move || aro_files::create_dir(&path).map(|()| path)).await
     } else {
         if let Some(secret) = &volume.secret {
             let name = secret.secret_name.clone().unwrap_or_default();
@@ -238,12 +239,10 @@ fn put(files: &mut Files, path: &str, bytes: Vec<u8>, mode: i32) -> Result<(), T
     if !plain || path.starts_with("..") {
         return Err(Trouble::Missing(format!("\"{path}\" is no path inside a volume")));
     }
-    files.insert(path.to_owned(), File { bytes, mode: u32::try_from(mode).unwrap_or(0o600) & 0o777 });
+    // Containers run as the user of this process: bits for others would only open the file to the machine's other users.
+    let mode = aro_files::owner_only(u32::try_from(mode).unwrap_or(0o600));
+    files.insert(path.to_owned(), File { bytes, mode });
     Ok(())
-}
-
-fn make_dir(path: &Path) -> std::io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Makes a directory hold these files and no others, in one step.
@@ -258,13 +257,13 @@ fn write(dir: &Path, files: &Files) -> std::io::Result<()> {
         // An earlier process did not get to the end of it.
         std::fs::remove_dir_all(&new)?;
     }
-    make_dir(&new)?;
+    aro_files::create_dir(&new)?;
     for (name, file) in files {
         let path = new.join(name);
         if let Some(parent) = path.parent() {
-            make_dir(parent)?;
+            aro_files::create_dir(parent)?;
         }
-        std::fs::write(&path, &file.bytes)?;
+        aro_files::options().write(true).create_new(true).open(&path)?.write_all(&file.bytes)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(file.mode))?;
     }
     let before = std::fs::read_link(&data).ok();
@@ -340,7 +339,7 @@ mod tests {
         );
         assert!(read(dir, "sub/deep").is_none() && !dir.join("sub").exists());
         let mode = std::fs::metadata(dir.join("tls.key")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o640);
+        assert_eq!(mode & 0o777, 0o600, "for its owner alone, though the volume asks for 0640");
         let kept = std::fs::read_dir(dir).unwrap().count();
         assert_eq!(kept, 4, "two links, the data and its link");
         write(dir, &files(&[("tls.crt", "two"), ("tls.key", "two")])).unwrap();

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use aro_base::chain;
 use aro_journal::{Journal, OpenError, Outcome, SegmentId};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::cluster_store::ClusterStore;
 use super::engine::Ticket;
@@ -52,11 +53,12 @@ impl Compactor {
         stores: Spaces,
         live_bytes: Arc<AtomicU64>,
         segment_bytes: u64,
+        failed: watch::Sender<bool>,
     ) -> io::Result<Self> {
         let (orders, inbox) = sync_channel(1);
         let worker = Worker { journal, stores, live_bytes, segment_bytes };
-        let thread =
-            std::thread::Builder::new().name("compact".to_owned()).spawn(move || worker.run(&inbox))?;
+        let run = move || fail_on_panic(&failed, || worker.run(&inbox));
+        let thread = std::thread::Builder::new().name("compact".to_owned()).spawn(run)?;
         Ok(Self { orders, thread: Mutex::new(Some(thread)) })
     }
 
@@ -73,6 +75,14 @@ impl Compactor {
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Without compaction the log only grows until the disk is full: the process stops instead, and starts over.
+fn fail_on_panic(failed: &watch::Sender<bool>, work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!("the compaction of the log panicked");
+        failed.send_replace(true);
     }
 }
 
@@ -147,5 +157,19 @@ impl Worker {
         }
         self.journal.remove(id)?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_compaction_fails_the_storage() {
+        let failed = watch::Sender::new(false);
+        fail_on_panic(&failed, || ());
+        assert!(!*failed.borrow());
+        fail_on_panic(&failed, || panic!("a bug"));
+        assert!(*failed.borrow());
     }
 }

@@ -184,8 +184,14 @@ impl Engine {
             stores.insert(found.name, Arc::new(store));
         }
         let stores = Arc::new(Mutex::new(stores));
-        let compactor = Compactor::start(journal.clone(), stores.clone(), live_bytes.clone(), segment_bytes)
-            .map_err(EngineError::Thread)?;
+        let compactor = Compactor::start(
+            journal.clone(),
+            stores.clone(),
+            live_bytes.clone(),
+            segment_bytes,
+            failed.clone(),
+        );
+        let compactor = compactor.map_err(EngineError::Thread)?;
         let next = AtomicU64::new(recovery.highest + 1);
         Ok(Self { journal, stores, next, live_bytes, history, compactor, failed })
     }

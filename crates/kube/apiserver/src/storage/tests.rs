@@ -368,6 +368,24 @@ async fn torn(count: u64, cut: f64, rubbish: &[u8]) {
     engine.close();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_on_the_logs_thread_fails_the_storage_and_hangs_no_writer() {
+    const LONG: std::time::Duration = std::time::Duration::from_secs(20);
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    let things = engine.create("one", Vec::new()).await.unwrap();
+    things.observe(|_, _| panic!("a bug of an observer"));
+    let watch_cache = things.watch_cache("things");
+    for key in ["ns/a", "ns/b"] {
+        let draft = Draft::of(&object(key, 1));
+        let write = things.commit(&watch_cache, key, Expect::Absent, Change::Put(draft));
+        let refused = tokio::time::timeout(LONG, write).await.expect("the writer is answered");
+        assert!(matches!(refused, Err(WriteFailed::Unavailable)), "{key}: {refused:?}");
+        tokio::time::timeout(LONG, engine.failed()).await.expect("the process learns of it");
+    }
+    engine.close();
+}
+
 /// Makes segments: each start begins a new one.
 fn several_segments(dir: &Path, count: usize) -> Engine {
     for _ in 1..count {

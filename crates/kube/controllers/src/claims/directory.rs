@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::PersistentVolume;
@@ -13,8 +12,6 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 /// The provisioner of local volumes.
 pub const PROVISIONER: &str = "aro.dev/local";
 pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-/// Only its owner may look into a volume.
-const MODE: u32 = 0o700;
 
 /// The name of the volume that is made for a claim. `None` if the claim's uid is not a plain word.
 pub fn volume_name(claim_uid: &str) -> Option<String> {
@@ -48,20 +45,15 @@ pub fn of_volume(root: &Path, volume: &PersistentVolume) -> Option<PathBuf> {
     (expected.as_os_str() == told.as_str()).then_some(expected)
 }
 
-/// Makes a directory. One that is there already is as good.
+/// Makes a directory that only its owner may look into. One that is there already is as good.
 pub fn make(path: &Path) -> io::Result<()> {
-    if let Some(root) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(MODE).create(root)?;
-    }
-    match fs::DirBuilder::new().mode(MODE).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if fs::symlink_metadata(path)?.is_dir() {
-                Ok(())
-            } else {
-                Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else has this name"))
-            }
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else has this name"))
         }
-        made => made,
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => aro_files::create_dir(path),
+        Err(error) => Err(error),
     }
 }
 

@@ -14,6 +14,9 @@ pub enum OpenError {
     /// TLS was asked for without saying whom to trust.
     #[error("`sslmode=require` needs `ca_file`: certificates of the authorities to trust")]
     NoAuthorities,
+    /// Authorities were named for a connection without TLS.
+    #[error("`sslmode=disable` contradicts `ca_file`; remove one of them")]
+    PlainWithAuthorities,
     /// The file of authorities is of no use.
     #[error("read the certificates in `{}`", path.display())]
     Authorities {

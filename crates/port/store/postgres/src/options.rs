@@ -10,7 +10,8 @@ use aro_base::Secret;
 pub struct PostgresOptions {
     /// A connection string (`host=… user=… dbname=…` or `postgresql://…`); may hold a password.
     pub connection: Secret<String>,
-    /// Certificates (PEM) of the authorities that may vouch for the server; needed for `sslmode=require`.
+    /// Certificates (PEM) of the authorities that may vouch for the server. With them, only TLS is spoken, and the server's
+    /// certificate must name its host; needed for `sslmode=require`.
     pub ca_file: Option<PathBuf>,
     /// How many connections may be open.
     pub pool_size: usize,

@@ -1,4 +1,4 @@
-//! TLS to the server, when the connection string asks for it.
+//! TLS to the server: with authorities to verify it by, always; otherwise never.
 
 use std::path::Path;
 
@@ -11,11 +11,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::OpenError;
 
-/// Settles the mode and makes the connector. Without authorities nothing could be verified, so `prefer` means
-/// plain then, and `require` is refused rather than weakened.
+/// Settles the mode and makes the connector. With authorities the server must speak TLS and show a certificate for the host
+/// that the connection string names (`verify-full` of other clients). Without them nothing could be verified, so `prefer`
+/// means plain then, and `require` is refused rather than weakened.
 pub(crate) fn connector(config: &mut Config, ca_file: Option<&Path>) -> Result<MakeRustlsConnect, OpenError> {
     let mut roots = RootCertStore::empty();
     match ca_file {
+        Some(_) if config.get_ssl_mode() == SslMode::Disable => return Err(OpenError::PlainWithAuthorities),
         Some(path) => {
             let failed = |source: Box<dyn std::error::Error + Send + Sync>| OpenError::Authorities {
                 path: path.to_owned(),
@@ -25,6 +27,11 @@ pub(crate) fn connector(config: &mut Config, ca_file: Option<&Path>) -> Result<M
                 let certificate = certificate.map_err(|error| failed(error.into()))?;
                 roots.add(certificate).map_err(|error| failed(error.into()))?;
             }
+            if roots.is_empty() {
+                return Err(failed("it holds no certificate".into()));
+            }
+            // What `prefer` would do when the server refuses TLS, or when an attacker answers in its place.
+            config.ssl_mode(SslMode::Require);
         }
         None if config.get_ssl_mode() == SslMode::Require => return Err(OpenError::NoAuthorities),
         None => drop(config.ssl_mode(SslMode::Disable)),

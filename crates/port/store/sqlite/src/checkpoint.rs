@@ -8,6 +8,8 @@
 //! each of its own, or the writer's short rest would have to wait for everything copied since the last time.
 
 use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +19,10 @@ use std::time::Duration;
 use aro_base::chain;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::OpenError;
+use crate::failure::{Failure, is_fatal};
+use crate::faults::Point;
+use crate::writer::Shared;
+use crate::{OpenError, schema};
 
 /// How long commits gather before the thread copies: pages written several times are then copied once.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -42,7 +47,11 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Starts the thread.
-    pub(crate) fn start(self: &Arc<Self>, file: &Path) -> Result<JoinHandle<()>, OpenError> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        file: &Path,
+        store: Arc<Shared>,
+    ) -> Result<JoinHandle<()>, OpenError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)?;
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -256;")?;
@@ -51,7 +60,14 @@ impl Checkpoints {
         let shared = Arc::clone(self);
         std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
-            .spawn(move || shared.run(&connection, &database))
+            .spawn(move || {
+                if catch_unwind(AssertUnwindSafe(|| shared.run(&connection, &database, &store))).is_err() {
+                    store.failure.report("its checkpoint thread panicked");
+                }
+                if store.failure.has_failed() {
+                    schema::keep_log(&connection);
+                }
+            })
             .map_err(OpenError::Thread)
     }
 
@@ -71,15 +87,15 @@ impl Checkpoints {
     }
 
     /// Called by the writer between transactions.
-    pub(crate) fn keep_short(&self, connection: &Connection) {
+    pub(crate) fn keep_short(&self, connection: &Connection, failure: &Failure) {
         if self.pages.load(Relaxed) > LONG {
             // Not worth failing a write for; the next look at the log brings us here again.
             self.pages.store(0, Relaxed);
-            let _ = copy(connection, "PRAGMA wal_checkpoint(RESTART)");
+            let _ = copy(connection, "PRAGMA wal_checkpoint(RESTART)", failure);
         }
     }
 
-    fn run(&self, connection: &Connection, database: &File) {
+    fn run(&self, connection: &Connection, database: &File, store: &Shared) {
         loop {
             let mut state = self.lock();
             while !state.dirty && !state.stop {
@@ -92,10 +108,19 @@ impl Checkpoints {
             }
             state.dirty = false;
             drop(state);
-            let copied = copy(connection, "PRAGMA wal_checkpoint(PASSIVE)");
-            if let Err(error) = database.sync_data() {
-                // The writer's own copy flushes as well, and its failure is the one that counts.
-                tracing::warn!(error = %chain(&error), "the store's database file could not be flushed");
+            if store.failure.has_failed() {
+                return;
+            }
+            let copied = copy(connection, "PRAGMA wal_checkpoint(PASSIVE)", &store.failure);
+            let flushed = if store.faults.hit(Point::CheckpointFlush) {
+                Err(io::Error::other("injected by a test"))
+            } else {
+                database.sync_data()
+            };
+            if let Err(error) = flushed {
+                // A later flush may succeed without these pages. The log, which still has them, must not start over.
+                store.failure.report(&format!("flush the database file: {}", chain(&error)));
+                return;
             }
             // Reported last: now the rest is short, and the writer's copy does not have to wait for this one.
             if let Ok(pages) = copied {
@@ -110,8 +135,11 @@ impl Checkpoints {
 }
 
 /// Copies what can be copied; returns the length of the log.
-fn copy(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+fn copy(connection: &Connection, sql: &str, failure: &Failure) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(1)).inspect_err(|error| {
         tracing::warn!(error = %chain(error), "a checkpoint of the store failed");
+        if is_fatal(error) {
+            failure.report(&format!("copy the write-ahead log: {}", chain(error)));
+        }
     })
 }

@@ -13,8 +13,9 @@
 //! What it is not: a database several processes may share, nor a cache in front of one. For more than one
 //! replica there is `aro-store-postgres`.
 //!
-//! Invariants: an acknowledged batch is on disk; no caller can see a batch on the feed or in a query while the
-//! cache still answers with what was before; dropping the last handle stops and joins all threads.
+//! Invariants: an acknowledged batch is on disk; after an I/O error nothing more is written until the process starts
+//! again; no caller can see a batch on the feed or in a query while the cache still answers with what was before;
+//! dropping the last handle stops and joins all threads.
 #![warn(missing_docs)]
 
 mod apply;
@@ -22,6 +23,8 @@ mod cache;
 mod checkpoint;
 mod effects;
 mod error;
+mod failure;
+mod faults;
 mod lock;
 mod names;
 mod options;

@@ -1,6 +1,6 @@
 //! Keeps other processes out of the data directory.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
@@ -17,8 +17,8 @@ impl DirLock {
     /// Takes the directory, creating it if missing.
     pub(crate) fn take(directory: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Directory { path: directory.to_owned(), source };
-        fs::create_dir_all(directory).map_err(failed)?;
-        let mut file = OpenOptions::new()
+        aro_files::take_dir(directory).map_err(failed)?;
+        let mut file = aro_files::options()
             .create(true)
             .truncate(false)
             .read(true)

@@ -1,6 +1,7 @@
 //! The reader threads: each owns a read-only connection and runs whatever read comes next.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -84,7 +85,11 @@ impl Readers {
             let queue = Arc::clone(&queue);
             let serve = move || {
                 while let Some(read) = queue.pop() {
-                    read(&mut connection);
+                    // Its caller is answered by the reply that is dropped. The others need the thread: without threads
+                    // they would wait for ever.
+                    if catch_unwind(AssertUnwindSafe(|| read(&mut connection))).is_err() {
+                        tracing::error!("a read of the store panicked");
+                    }
                 }
             };
             let thread = std::thread::Builder::new().name(format!("store-reader-{n}")).spawn(serve);

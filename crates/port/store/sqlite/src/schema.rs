@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use aro_base::chain;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -12,6 +13,9 @@ const MIGRATIONS: &[&str] = &[include_str!("schema/0001_documents.sql")];
 
 /// Opens the one writing connection and brings the schema up to date.
 pub(crate) fn open_writer(file: &Path) -> Result<Connection, OpenError> {
+    // SQLite gives the log and its index the mode of the database.
+    let failed = |source| OpenError::Directory { path: file.to_owned(), source };
+    aro_files::ensure_file(file).map_err(failed)?;
     let mut connection = Connection::open(file)?;
     // The order matters: the journal mode can only change before anything is written.
     connection.execute_batch(
@@ -45,6 +49,15 @@ fn prepare_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
+/// Makes sure that closing the connection does not copy the log into a database file that could not be written, and remove
+/// the log.
+pub(crate) fn keep_log(connection: &Connection) {
+    let kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    if let Err(error) = kept {
+        tracing::error!(error = %chain(&error), "closing the store may copy its log into a damaged database file");
+    }
+}
+
 fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let known = MIGRATIONS.len() as i64;
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -63,6 +76,27 @@ fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `.cargo/config.toml` asks for it; a build that does not read the file would lack it.
+    #[test]
+    fn sqlite_flushes_data_alone_and_counts_no_allocations() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut statement = connection.prepare("PRAGMA compile_options").unwrap();
+        let options = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let options: Vec<String> = options.map(Result::unwrap).collect();
+        assert!(options.iter().any(|option| option == "DEFAULT_MEMSTATUS=0"), "{options:?}");
+        // Not one of the options that SQLite lists; it was compiled with the same variable as the one above.
+        let flags = option_env!("LIBSQLITE3_FLAGS").unwrap_or_default();
+        assert!(flags.split(' ').any(|flag| flag == "-DHAVE_FDATASYNC=1"), "{flags}");
+    }
+
+    #[test]
+    fn the_writer_never_checkpoints_inside_a_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = open_writer(&dir.path().join("store.db")).unwrap();
+        let pages: i64 = connection.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0)).unwrap();
+        assert_eq!(pages, 0);
+    }
 
     #[test]
     fn migrating_twice_changes_nothing_and_a_newer_schema_is_refused() {

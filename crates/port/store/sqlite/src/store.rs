@@ -16,6 +16,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::cache::{Cache, Lookup};
 use crate::error::{closed, store_error};
+use crate::failure::Failure;
+use crate::faults::Faults;
 use crate::lock::DirLock;
 use crate::names::Names;
 use crate::readers::Readers;
@@ -53,6 +55,8 @@ impl SqliteStore {
             signals: Signals::new(NOW_AND_THEN),
             counters: Counters::default(),
             checkpoints: Arc::default(),
+            failure: Failure::default(),
+            faults: Faults::default(),
         });
         let queue = options.queue.max(1);
         let (readers, mut threads) = Readers::start(&file, options.readers, queue)?;
@@ -66,7 +70,7 @@ impl SqliteStore {
             _lock: lock,
         };
         threads.push(writer.start(jobs)?);
-        threads.push(shared.checkpoints.start(&file)?);
+        threads.push(shared.checkpoints.start(&file, Arc::clone(&shared))?);
         Ok(Arc::new(Self {
             shared,
             clock,
@@ -92,8 +96,19 @@ impl SqliteStore {
     /// Removes everything expired, and tombstones past their time, now. Returns how many rows went.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.writes.send(Job::Sweep { reply }).map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        self.shared.failure.check()?;
+        self.writes.send(Job::Sweep { reply }).map_err(|_| self.gone())?;
+        answer.await.map_err(|_| self.gone())?
+    }
+
+    /// Returns when the store takes no more writes until the process starts again, with the reason.
+    pub async fn failed(&self) -> String {
+        self.shared.failure.wait().await.to_string()
+    }
+
+    /// The error for a call whose thread has ended.
+    fn gone(&self) -> StoreError {
+        self.shared.failure.check().err().unwrap_or_else(closed)
     }
 
     /// Finishes what is queued, stops the threads and lets go of the directory. Calls after it fail with
@@ -112,6 +127,17 @@ impl SqliteStore {
                 tracing::error!("a store thread panicked");
             }
         }
+    }
+}
+
+#[cfg(test)]
+impl SqliteStore {
+    pub(crate) fn faults(&self) -> &crate::faults::planned::Planned {
+        &self.shared.faults.planned
+    }
+
+    pub(crate) async fn read_that_panics(&self) -> Result<(), StoreError> {
+        self.readers.run(|_| -> Result<(), StoreError> { panic!("a bug of a read") }).await
     }
 }
 
@@ -148,9 +174,10 @@ impl DocumentStore for SqliteStore {
     async fn write(&self, batch: Batch) -> Result<Vec<Written>, StoreError> {
         batch.check().map_err(StoreError::Batch)?;
         let place = Arc::clone(&self.write_places).acquire_owned().await.map_err(|_| closed())?;
+        self.shared.failure.check()?;
         let (reply, answer) = oneshot::channel();
-        self.writes.send(Job::Write { batch, reply, _place: place }).map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        self.writes.send(Job::Write { batch, reply, _place: place }).map_err(|_| self.gone())?;
+        answer.await.map_err(|_| self.gone())?
     }
 
     async fn query(&self, query: &Query, page: Page) -> Result<Paged, StoreError> {
@@ -199,6 +226,7 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
+        self.shared.failure.check()?;
         self.readers
             .run(|connection| connection.query_row("SELECT 1", [], |_| Ok(())).map_err(store_error))
             .await

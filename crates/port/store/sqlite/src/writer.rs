@@ -1,5 +1,6 @@
 //! The writer thread: group commit and the sweep.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use aro_base::{SharedClock, Timestamp, chain};
 use aro_store::adapter::Signals;
 use aro_store::{Batch, StoreError, Written};
-use rusqlite::Connection;
+use rusqlite::{Connection, ffi};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
@@ -17,12 +18,14 @@ use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::effects::Effects;
 use crate::error::{GroupFailed, store_error};
+use crate::failure::{Failure, is_fatal_store_error};
+use crate::faults::{Faults, Point};
 use crate::lock::DirLock;
 use crate::names::Names;
 use crate::stats::Counters;
 use crate::sweep::sweep;
 use crate::tail::Tail;
-use crate::{OpenError, SqliteOptions};
+use crate::{OpenError, SqliteOptions, schema};
 
 /// What the writer is asked to do.
 pub(crate) enum Job {
@@ -41,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
     pub(crate) checkpoints: Arc<Checkpoints>,
+    pub(crate) failure: Failure,
+    pub(crate) faults: Faults,
 }
 
 pub(crate) struct Writer {
@@ -60,11 +65,24 @@ impl Writer {
     pub(crate) fn start(self, jobs: Receiver<Job>) -> Result<std::thread::JoinHandle<()>, OpenError> {
         std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || self.run(&jobs))
+            .spawn(move || {
+                let shared = Arc::clone(&self.shared);
+                // Replies that the writer held, and those in the queue, are dropped with it: no caller waits for them.
+                if catch_unwind(AssertUnwindSafe(move || self.run(&jobs))).is_err() {
+                    shared.failure.report("its writer panicked");
+                }
+            })
             .map_err(OpenError::Thread)
     }
 
     fn run(mut self, jobs: &Receiver<Job>) {
+        self.serve(jobs);
+        if self.shared.failure.has_failed() {
+            schema::keep_log(&self.connection);
+        }
+    }
+
+    fn serve(&mut self, jobs: &Receiver<Job>) {
         let mut next_sweep = Instant::now() + self.options.sweep_interval;
         let mut stop = false;
         while !stop {
@@ -109,11 +127,18 @@ impl Writer {
         if group.is_empty() {
             return;
         }
+        if self.shared.failure.has_failed() {
+            for (_, reply) in group {
+                // A caller that went away needs no answer.
+                let _ = reply.send(self.shared.failure.check().map(|()| Vec::new()));
+            }
+            return;
+        }
         let counters = &self.shared.counters;
         counters.max_group.fetch_max(group.len() as u64, Relaxed);
         let (batches, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let mut effects = Effects::default();
-        self.shared.checkpoints.keep_short(&self.connection);
+        self.shared.checkpoints.keep_short(&self.connection, &self.shared.failure);
         let result = self.transaction(batches, &mut effects);
         let outcomes = match result {
             Ok(outcomes) => {
@@ -132,6 +157,9 @@ impl Writer {
             }
             Err(error) => {
                 tracing::error!(error = %chain(&error), "a group commit failed");
+                if is_fatal_store_error(&error) {
+                    self.shared.failure.report(&chain(&error).to_string());
+                }
                 self.undo(&effects);
                 let text = chain(&error).to_string();
                 let failed = || Err(StoreError::Unavailable(Box::new(GroupFailed(text.clone()))));
@@ -165,15 +193,23 @@ impl Writer {
                 .map_err(store_error)?;
         }
         self.shared.cache.begin(effects.documents.iter().map(|(key, _)| key));
-        self.execute("COMMIT")?;
+        self.commit()?;
         Ok(outcomes)
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        if self.shared.faults.hit(Point::Commit) {
+            let failed = ffi::Error::new(ffi::SQLITE_IOERR_FSYNC);
+            return Err(store_error(rusqlite::Error::SqliteFailure(failed, None)));
+        }
+        self.execute("COMMIT")
     }
 
     /// Forgets everything that a failed transaction may have taught us.
     fn undo(&mut self, effects: &Effects) {
         if !self.connection.is_autocommit() {
             let _ = self.execute("ROLLBACK").inspect_err(|error| {
-                tracing::error!(error = %chain(error), "a rollback failed");
+                self.shared.failure.report(&format!("a rollback failed: {}", chain(error)));
             });
         }
         self.names = Names::default();
@@ -204,9 +240,10 @@ impl Writer {
             writer.execute("BEGIN IMMEDIATE")?;
             let swept = sweep(&writer.connection, writer.clock.now(), writer.options.sweep_rows);
             let swept = swept.map_err(store_error)?;
-            writer.execute("COMMIT")?;
+            writer.commit()?;
             Ok(swept)
         };
+        self.shared.failure.check()?;
         match run(self) {
             Ok(swept) => {
                 // The floor of versions may have risen; it is read again with the next write.
@@ -219,6 +256,9 @@ impl Writer {
             }
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "sweeping the store failed");
+                if is_fatal_store_error(&error) {
+                    self.shared.failure.report(&chain(&error).to_string());
+                }
                 self.undo(&Effects::default());
                 Err(error)
             }

@@ -1,11 +1,12 @@
 //! A private PostgreSQL server for tests and benchmarks.
 //!
-//! The server listens on a unix socket in a directory of its own, with `fsync` on. A small shell script supervises
+//! The server listens on a unix socket in a directory of its own, with `fsync` on, and on request on a loopback address. A small shell script supervises
 //! it: it restarts the server when it dies, and when its standard input closes (because this process ended, in
 //! whatever way) it stops the server and removes the directory. So nothing is leaked even by `kill -9`.
 
 use std::fs;
 use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ const SUPERVISOR: &str = r#"
 bin=$1; dir=$2; : > "$dir/wanted"
 keep() {
     while [ -e "$dir/wanted" ]; do
-        "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c max_connections=300 >> "$dir/log" 2>&1
+        "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses="$(cat "$dir/listen" 2> /dev/null)" -c max_connections=300 >> "$dir/log" 2>&1
         sleep 0.05
     done
 }
@@ -126,6 +127,40 @@ impl TestPostgres {
     /// (`postgres`) apart.
     pub fn socket(&self) -> &Path {
         &self.directory
+    }
+
+    /// Restarts the server so that it listens on a loopback address of its own (port 5432), too; with TLS when there are a
+    /// certificate and its key.
+    pub fn listen(&self, tls: Option<(&str, &str)>) -> Result<Ipv4Addr, LaunchError> {
+        self.down()?;
+        // All of 127.0.0.0/8 is loopback, and no other server uses a random address of it.
+        let [_, a, b, c, ..] = *uuid::Uuid::new_v4().as_bytes();
+        let address = Ipv4Addr::new(127, a, b, c.clamp(2, 254));
+        let append = |name: &str, text: &str| {
+            let file = fs::OpenOptions::new().append(true).open(self.directory.join("data").join(name));
+            file.and_then(|mut file| file.write_all(text.as_bytes()))
+                .map_err(|error| LaunchError::Io("configure the server", error))
+        };
+        append("pg_hba.conf", "host all all 127.0.0.0/8 trust\n")?;
+        self.write("listen", &address.to_string())?;
+        if let Some((certificate, key)) = tls {
+            self.write("data/server.crt", certificate)?;
+            self.write("data/server.key", key)?;
+            append("postgresql.conf", "ssl = on\n")?;
+        }
+        self.up()?;
+        Ok(address)
+    }
+
+    /// Writes a file that only the server reads.
+    fn write(&self, name: &str, text: &str) -> Result<(), LaunchError> {
+        let path = self.directory.join(name);
+        let written = fs::write(&path, text)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o600)))
+            .and_then(
+                |()| if is_root() { chown(&path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)) } else { Ok(()) },
+            );
+        written.map_err(|error| LaunchError::Io("write a file of the server", error))
     }
 
     /// Runs a statement as the owner of everything and returns its output.

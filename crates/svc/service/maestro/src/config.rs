@@ -43,7 +43,7 @@ aro_runtime::section! {
         /// bundles, so it must not be the authority of agents, `broker.client_ca_file`.
         pub grpc_client_ca_file: Option<PathBuf> = None,
         /// Which certificate may act for which source, as `certificate name:source`; `*` is every source. A certificate may
-        /// always act for the source of its own name, unless that is a consumer's: then it is an agent's certificate.
+        /// always act for the source of its own name, unless that is or was a consumer's: then it is an agent's certificate.
         pub grpc_sources: Vec<String> = Vec::new(),
         /// The interval of heartbeats to subscribers.
         pub heartbeat: Period = Period::secs(10),

@@ -62,17 +62,19 @@ impl SourceService {
         self.store(&event).await.map_err(|fault| rejected(&event, &fault))
     }
 
-    /// Rejects a source that is a consumer. One authority may issue the certificates of agents and sources, and an agent's has
-    /// its consumer's name: as a source of that name it could write to every other cluster.
+    /// Rejects a source that is a consumer, or was one. One authority may issue the certificates of agents and sources, and an
+    /// agent's has its consumer's name: as a source of that name it could write to every other cluster. The certificate
+    /// outlives a consumer that is removed.
     async fn check_not_agent(&self, caller: Option<&Caller>, event: &Event) -> Result<(), Fault> {
-        if self.grants.is_granted(caller, &event.source)
-            || self.rows.consumer_by_name(&event.source).await?.is_none()
+        let source = &event.source;
+        if self.grants.is_granted(caller, source)
+            || (self.rows.consumer_by_name(source).await?.is_none()
+                && !self.rows.was_consumer(source).await?)
         {
             return Ok(());
         }
-        let source = &event.source;
         let reason = format!(
-            "`{source}` is a consumer, and its certificate an agent's; if it is a source too, grant it in maestro.grpc_sources"
+            "`{source}` is or was a consumer, and its certificate an agent's; if it is a source too, grant it in maestro.grpc_sources"
         );
         Err(Fault::new(Code::Forbidden, reason))
     }
@@ -325,6 +327,26 @@ mod tests {
             assert_eq!(taken.err().map_or(Rpc::Ok, |status| status.code()), code, "{name}");
         }
         assert!(service.rows.find_bundle("bundle-of-agent").await.unwrap().is_none());
+        scope.close(Duration::from_secs(5)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_certificate_of_a_removed_consumer_makes_no_bundles_unless_it_was_granted() {
+        let (directory, scope) = (tempfile::tempdir().unwrap(), Scope::root("test"));
+        let service = service(directory.path(), &scope);
+        service.rows.create_consumer(Some("victim"), BTreeMap::new()).await.unwrap();
+        // Twice: a name can be a consumer's again, and be removed again.
+        for _ in 0..2 {
+            for name in ["agent", "both"] {
+                let consumer = service.rows.create_consumer(Some(name), BTreeMap::new()).await.unwrap();
+                service.rows.delete_consumer(&consumer.value.id).await.unwrap();
+                assert!(service.rows.consumer_by_name(name).await.unwrap().is_none());
+            }
+            let refused = service.accept(Some(&Caller::named("agent")), create("agent")).await.unwrap_err();
+            assert_eq!(refused.code(), Rpc::PermissionDenied);
+        }
+        assert!(service.rows.find_bundle("bundle-of-agent").await.unwrap().is_none());
+        service.accept(Some(&Caller::named("both")), create("both")).await.expect("granted");
         scope.close(Duration::from_secs(5)).await.unwrap();
     }
 

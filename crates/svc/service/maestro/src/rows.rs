@@ -3,6 +3,7 @@
 //! * A bundle is one document in a partition of its own, since PostgreSQL orders writes per partition. Its resource id is
 //!   `/consumers/<consumer>/bundles/<id>`, so the bundles of one consumer are a prefix.
 //! * A consumer is one document of the partition `consumers`, under its name; its resource id is `/consumers/<uuid>`.
+//! * The name of a removed consumer stays in a document of its own: certificates of its agent may still be valid.
 //! * A tombstone replaces a removed bundle for an hour: followers of the container's feed deliver the final status to
 //!   sources, and a new bundle of the same id knows which statuses belong to the former one.
 //!
@@ -52,6 +53,8 @@ pub const BUNDLE: &str = "bundle";
 pub const TOMBSTONE: &str = "farewell";
 /// The resource type of consumers.
 pub const CONSUMER: &str = "consumer";
+/// The resource type of names that were a consumer's.
+const FORMER_CONSUMER: &str = "former-consumer";
 
 /// Attempts at a write that conflicts with others.
 const ATTEMPTS: u32 = 12;
@@ -175,6 +178,11 @@ fn tombstone_key(id: &str) -> DocKey {
 
 fn consumer_key(name: &str) -> DocKey {
     DocKey { container: CONTAINER, partition: PartitionKey::new("consumers"), id: DocId::new(name) }
+}
+
+/// Differs from the key of any consumer: names have no colon.
+fn former_consumer_key(name: &str) -> DocKey {
+    DocKey { id: DocId::new(&format!("{name}:former")), ..consumer_key(name) }
 }
 
 fn bundle_document(bundle: &Bundle) -> Result<NewDocument, Fault> {

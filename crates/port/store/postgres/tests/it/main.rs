@@ -5,3 +5,4 @@ mod faults;
 mod groups;
 mod server;
 mod storm;
+mod tls;

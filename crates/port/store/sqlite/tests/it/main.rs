@@ -2,5 +2,6 @@
 
 mod conformance;
 mod crash;
+mod disk;
 mod lifecycle;
 mod replicas;

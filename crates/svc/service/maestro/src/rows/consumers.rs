@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use aro_store::{Batch, Condition, Op, Page, Query, Slice, StoreError};
+use aro_store::{Batch, Condition, NewDocument, Op, Page, Query, Slice, StoreError};
 
 use super::consumer::{OrphanDeletion, check_name};
 use super::{
-    ATTEMPTS, CONSUMER, CONTAINER, Consumer, Row, Rows, bundles_of, consumer_key, contended, document,
-    of_type, row, store_fault,
+    ATTEMPTS, CONSUMER, CONTAINER, Consumer, FORMER_CONSUMER, Row, Rows, bundles_of, consumer_key, contended,
+    document, former_consumer_key, of_type, row, store_fault,
 };
 use crate::fault::{Code, Fault};
 
@@ -77,12 +77,20 @@ impl Rows {
                 return Err(Fault::new(Code::Forbidden, reason));
             }
             let key = consumer_key(&name);
-            let batch = Batch::new(CONTAINER, key.partition).with(Op::Delete(key.id, marked.etag));
+            let mut batch = Batch::new(CONTAINER, key.partition).with(Op::Delete(key.id, marked.etag));
+            if !self.was_consumer(&name).await? {
+                batch = batch.with(Op::Create(former(&name)?));
+            }
             if self.write(batch).await? {
                 return Ok(());
             }
         }
         Err(contended(id))
+    }
+
+    /// Whether a consumer of this name was removed. The agent's certificate may outlive it.
+    pub async fn was_consumer(&self, name: &str) -> Result<bool, Fault> {
+        Ok(self.store.get(&former_consumer_key(name)).await.map_err(store_fault)?.is_some())
     }
 
     /// A consumer by its name.
@@ -216,4 +224,10 @@ impl Rows {
             Err(error) => Err(store_fault(error)),
         }
     }
+}
+
+/// The document that keeps the name of a removed consumer.
+fn former(name: &str) -> Result<NewDocument, Fault> {
+    let id = former_consumer_key(name).id;
+    document(id.as_str(), FORMER_CONSUMER, format!("/former-consumers/{name}"), &name)
 }

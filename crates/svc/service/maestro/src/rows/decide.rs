@@ -145,12 +145,16 @@ pub(super) fn updated(row: &Bundle, event: &Event, now: Timestamp) -> Result<Opt
     }))
 }
 
+/// The highest version that an agent's report can lead to. The other half of the range stays for the changes of sources: an
+/// agent must not be able to use it up, since a bundle without a next version cannot be changed any more.
+const HIGHEST_RAISED: i32 = i32::MAX / 2;
+
 /// A row whose version is above its agent's; `None` if it is already, is being deleted, or cannot be raised.
 pub(super) fn raised(row: &Bundle, above: i64, now: Timestamp) -> Option<Bundle> {
     if row.is_deleting() || above < i64::from(row.version) {
         return None;
     }
-    let version = i32::try_from(above).ok()?.checked_add(1)?;
+    let version = i32::try_from(above).ok()?.checked_add(1).filter(|version| *version <= HIGHEST_RAISED)?;
     let delivery = row.delivery.renew(row.delivery.hash.clone(), version, now);
     Some(Bundle { version, updated_at: now.into(), delivery, ..row.clone() })
 }

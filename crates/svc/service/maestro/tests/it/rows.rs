@@ -221,6 +221,20 @@ on_both_stores! {
         assert!(site.rows.raise_version("b1", 9).await.unwrap().is_none(), "it is being deleted");
     }
 
+    async fn agent_cannot_use_up_the_versions_of_a_bundle(site: Site) {
+        site.consumer("c1").await;
+        site.bundle("b1", "c1").await;
+        for (sequence, version) in [("10", i32::MAX), ("11", i32::MAX - 1), ("12", i32::MAX / 2)] {
+            let ahead = status("b1", "c1", version, sequence, "Applied");
+            let ahead = Event { kind: EventType::status(Action::ResyncResponse), ..ahead };
+            assert_eq!(site.rows.record_status(&ahead).await.unwrap(), Outcome::Stale, "{version}");
+            let listed = site.rows.raise_version("b1", version.into()).await.unwrap();
+            assert!(listed.is_none(), "{version}");
+        }
+        let row = site.rows.bundle("b1").await.unwrap().value;
+        assert_eq!(row.version, 1, "a source can change the bundle as often as before");
+    }
+
     async fn agent_with_a_newer_version_gets_the_bundle_with_one_above(site: Site) {
         site.consumer("c1").await;
         site.bundle("b1", "c1").await;
