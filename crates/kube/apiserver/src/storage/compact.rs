@@ -17,11 +17,12 @@ use tokio::sync::oneshot;
 
 use super::cluster_store::ClusterStore;
 use super::engine::Ticket;
+use super::history::HistoryBudget;
 use super::record::Record;
 
 type Spaces = Arc<Mutex<HashMap<Box<str>, Arc<ClusterStore>>>>;
 
-/// A thread that looks after the log now and then.
+/// A thread that compacts the log and expires watch history now and then.
 #[derive(Debug)]
 pub(super) struct Compactor {
     orders: SyncSender<Order>,
@@ -43,6 +44,7 @@ struct Worker {
     journal: Journal<Ticket>,
     stores: Spaces,
     live_bytes: Arc<AtomicU64>,
+    history: Arc<HistoryBudget>,
     segment_bytes: u64,
 }
 
@@ -51,10 +53,11 @@ impl Compactor {
         journal: Journal<Ticket>,
         stores: Spaces,
         live_bytes: Arc<AtomicU64>,
+        history: Arc<HistoryBudget>,
         segment_bytes: u64,
     ) -> io::Result<Self> {
         let (orders, inbox) = sync_channel(1);
-        let worker = Worker { journal, stores, live_bytes, segment_bytes };
+        let worker = Worker { journal, stores, live_bytes, history, segment_bytes };
         let thread =
             std::thread::Builder::new().name("compact".to_owned()).spawn(move || worker.run(&inbox))?;
         Ok(Self { orders, thread: Mutex::new(Some(thread)) })
@@ -81,6 +84,7 @@ impl Worker {
         loop {
             match inbox.recv_timeout(EVERY) {
                 Ok(Order::RunNow(done)) => {
+                    self.history.expire();
                     let segments = self.journal.segments();
                     for id in segments.iter().take(segments.len().saturating_sub(1)) {
                         if !self.clean_or_log(*id) {
@@ -91,6 +95,7 @@ impl Worker {
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    self.history.expire();
                     while let Some(oldest) = self.worth_it() {
                         if !self.clean_or_log(oldest) {
                             break;

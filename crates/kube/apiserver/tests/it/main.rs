@@ -4,6 +4,8 @@
 mod clusters;
 mod events;
 mod identity;
+mod limits;
+mod lists;
 mod logs;
 mod nodes;
 mod portforward;
