@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aro_base::SharedClock;
-use aro_kube_apiserver::{ClusterService, Clusters, ContainerSpec, Image, Images, Started, User};
-use aro_role::{ClusterAccess, Need, REPOSITORY, RoleContext, RoleDescriptor};
+use aro_kube_apiserver::{ClusterService, Clusters, ContainerSpec, Image, Images, Started, User, Workload};
+use aro_role::{ClusterAccess, Need, REPOSITORY, RegionCluster, RoleContext, RoleDescriptor};
 use aro_runtime::config::{Loaded, Sources};
 use aro_runtime::{Environment, Fault, Listener, Metrics, Readiness, Scope, TaskKind};
 use aro_store::SharedStore;
@@ -28,6 +28,9 @@ use crate::service_resolver::ServiceResolver;
 /// A container's own configuration, if it has one.
 const CONFIG_FILE: &str = "/etc/aro/config.toml";
 
+/// Variables with these first letters are configuration.
+const PREFIX: &str = "ARO_";
+
 /// The roles of this program, ready to be started in containers.
 #[derive(Clone)]
 pub(crate) struct RoleImages {
@@ -36,6 +39,8 @@ pub(crate) struct RoleImages {
     pub store: SharedStore,
     pub clock: SharedClock,
     pub metrics: Metrics,
+    /// The names of the region's clusters, which its manifests are made for.
+    pub region: Vec<String>,
     /// The clusters of this process, once they run.
     pub clusters: watch::Receiver<Option<Clusters>>,
 }
@@ -55,6 +60,14 @@ struct RoleImage {
 }
 
 impl Image for RoleImage {
+    /// A role acts with the process's store and configuration. Only the workloads that the region's own manifests name run it.
+    fn allow(&self, workload: &Workload<'_>) -> Result<(), String> {
+        if is_deployed_as(self.role, &self.images.region, workload) {
+            return Ok(());
+        }
+        Err("it is reserved for the region's own workloads".to_owned())
+    }
+
     fn start(&self, spec: ContainerSpec, scope: Scope) -> BoxFuture<'static, Result<Started, Fault>> {
         let (images, role) = (self.images.clone(), self.role);
         async move {
@@ -80,6 +93,17 @@ impl Image for RoleImage {
         }
         .boxed()
     }
+}
+
+/// Whether the manifests of a region with these clusters deploy a role as this workload.
+fn is_deployed_as(role: &RoleDescriptor, region: &[String], workload: &Workload<'_>) -> bool {
+    if !region.iter().any(|name| name == workload.cluster) {
+        return false;
+    }
+    let deployment = (role.deployment)(&RegionCluster { name: workload.cluster, all: region });
+    deployment.is_some_and(|deployment| {
+        deployment.namespace == workload.namespace && role.name == workload.service_account
+    })
 }
 
 /// Binds a loopback port for each of the role's listeners.
@@ -114,8 +138,17 @@ impl RoleImages {
         if let Some(file) = container.locate(Path::new(CONFIG_FILE)).filter(|file| file.is_file()) {
             sources.file = Some(file);
         }
-        let own: Vec<(String, String)> =
-            container.env.iter().map(|(name, value)| (name.clone(), host_path(container, value))).collect();
+        let own = container.env.iter().map(|(name, value)| {
+            match host_path(container, value) {
+                Some(value) => Ok((name.clone(), value)),
+                // Not read as configuration.
+                None if !name.starts_with(PREFIX) => Ok((name.clone(), value.clone())),
+                None => Err(Fault::new(format!(
+                    "{name} names a path that is in none of the container's mounts: {value}"
+                ))),
+            }
+        });
+        let own: Vec<(String, String)> = own.collect::<Result<_, Fault>>()?;
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let environment: Environment = sources.environment.iter().chain(own).collect();
         sources.environment = environment;
@@ -149,9 +182,71 @@ impl RoleImages {
     }
 }
 
-/// The value with a path in the container replaced by the same path on the host; other values unchanged.
-fn host_path(container: &ContainerSpec, value: &str) -> String {
+/// The value with a path in the container replaced by the same path on the host; other values unchanged. `None`: a path that
+/// the container does not have. It must not become one of the host's.
+fn host_path(container: &ContainerSpec, value: &str) -> Option<String> {
     let path = Path::new(value);
-    let located = path.is_absolute().then(|| container.locate(path)).flatten();
-    located.map_or_else(|| value.to_owned(), |path| path.display().to_string())
+    if !path.is_absolute() {
+        return Some(value.to_owned());
+    }
+    container.locate(path).map(|path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use aro_kube_node_api::PodIdentity;
+
+    use super::*;
+
+    fn region() -> Vec<String> {
+        vec!["svc".to_owned(), "mgmt-1".to_owned()]
+    }
+
+    #[test]
+    fn a_role_runs_only_as_the_workload_that_the_manifests_name() {
+        let region = region();
+        let mut deployed = 0;
+        for role in Registry::ARO.iter() {
+            for name in &region {
+                let Some(deployment) = (role.deployment)(&RegionCluster { name, all: &region }) else {
+                    continue;
+                };
+                deployed += 1;
+                let own =
+                    Workload { cluster: name, namespace: deployment.namespace, service_account: role.name };
+                assert!(is_deployed_as(role, &region, &own), "{own:?}");
+                for other in [
+                    Workload { namespace: "tenant", ..own },
+                    Workload { service_account: "default", ..own },
+                    Workload { cluster: "tenant", ..own },
+                    Workload { cluster: "", ..own },
+                ] {
+                    assert!(!is_deployed_as(role, &region, &other), "{} as {other:?}", role.name);
+                }
+            }
+        }
+        assert!(deployed > 1);
+    }
+
+    #[test]
+    fn a_path_outside_of_the_mounts_does_not_become_one_of_the_host() {
+        let mount =
+            aro_kube_apiserver::Mount { path: "/etc/tls".into(), source: "/data/1".into(), read_only: true };
+        let container = ContainerSpec {
+            cluster: "svc".into(),
+            pod: PodIdentity { namespace: "n".into(), name: "p".into(), uid: "u".into() },
+            service_account: "default".into(),
+            name: "c".into(),
+            image: "aro/x".into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            mounts: vec![mount],
+            ports: Vec::new(),
+        };
+        assert_eq!(host_path(&container, "/etc/tls/tls.crt").as_deref(), Some("/data/1/tls.crt"));
+        assert_eq!(host_path(&container, "maestro-broker:8883").as_deref(), Some("maestro-broker:8883"));
+        for path in ["/etc/passwd", "/etc/tls/../passwd", "/"] {
+            assert_eq!(host_path(&container, path), None, "{path}");
+        }
+    }
 }

@@ -263,6 +263,7 @@ impl RunningApp {
                 store: self.store.shared(),
                 clock: clock.clone(),
                 metrics: self.metrics.clone(),
+                region: config.kube.clusters.clone(),
                 clusters: self.kube.clone(),
             }),
             started,

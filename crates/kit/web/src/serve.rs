@@ -7,10 +7,10 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use aro_runtime::{Fault, Listener, Phase, Scope, TaskKind};
+use aro_net::{Admission, AdmissionLimits};
+use aro_runtime::{Fault, Listener, LogLimiter, Phase, Scope, TaskKind};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -19,7 +19,6 @@ use http_body::Body;
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tower::Service;
 
 pub use upgrade::{Upgradable, Upgrade, UpgradedIo};
@@ -29,8 +28,16 @@ pub use upgrade::{Upgradable, Upgrade, UpgradedIo};
 pub struct ServeOptions {
     /// The listener's name in scopes and logs.
     pub name: &'static str,
-    /// Most connections at once; further ones wait in the operating system's backlog.
+    /// Most connections at once; further ones wait in a handshake slot, for at most `header_timeout`.
     pub max_connections: usize,
+    /// Most connections whose handshake is not done; a further one evicts the oldest of them.
+    pub max_handshakes: usize,
+    /// Most connections of one peer's address; further ones are closed.
+    pub max_connections_per_peer: usize,
+    /// The same for a loopback address, which many clients of one machine share.
+    pub max_loopback_connections: usize,
+    /// Most requests at once on one HTTP/2 connection.
+    pub max_streams: u32,
     /// How long a client may take to send a request's head; also how long an idle HTTP/1 connection is kept.
     pub header_timeout: Duration,
     /// How long connections may go on after they were told to finish.
@@ -43,9 +50,22 @@ impl ServeOptions {
         Self {
             name,
             max_connections: 4096,
+            max_handshakes: 512,
+            max_connections_per_peer: 1024,
+            max_loopback_connections: 4096,
+            max_streams: 256,
             header_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(20),
         }
+    }
+
+    fn admission(&self) -> Admission {
+        Admission::new(AdmissionLimits {
+            connections: self.max_connections,
+            handshakes: self.max_handshakes,
+            per_peer: self.max_connections_per_peer,
+            per_loopback_peer: self.max_loopback_connections,
+        })
     }
 }
 
@@ -127,30 +147,30 @@ where
     let addr = listener.local_addr();
     let accepting = scope.child(Phase::Listeners, options.name);
     let requests = scope.child(Phase::Requests, options.name);
-    let permits = Arc::new(Semaphore::new(options.max_connections));
+    let admission = options.admission();
+    let log_limiter = LogLimiter::every(Duration::from_secs(1));
     let socket = listener.into_inner();
     let stop = accepting.clone();
     accepting.spawn(TaskKind::Listener, "accept", async move {
         loop {
-            let permit = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                permit = permits.clone().acquire_owned() => permit,
-            };
-            // The semaphore is never closed.
-            let Ok(permit) = permit else { break };
             let (stream, peer) = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 accepted = aro_net::accept(&socket) => accepted,
             };
+            // A peer with too many connections is closed at once: waiting would keep the others from being accepted.
+            let Some(pending) = admission.admit(peer.ip()) else {
+                if let Some(suppressed) = log_limiter.permit() {
+                    tracing::warn!(listener = options.name, peer = %peer.ip(), suppressed, "connection limit of a peer reached; connection closed");
+                }
+                continue;
+            };
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY was refused");
             }
             let connection =
-                connection::run(stream, peer, handshake.clone(), requests.clone(), options.clone());
+                connection::run(stream, peer, pending, handshake.clone(), requests.clone(), options.clone());
             requests.spawn(TaskKind::Connection, "connection", async move {
-                let _permit = permit;
                 connection.await;
                 Ok::<_, Fault>(())
             });

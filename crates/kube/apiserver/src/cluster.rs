@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use aro_base::{SharedClock, Timestamp};
 use aro_kube_apimachinery::GroupResource;
 use aro_kube_node_api::NodeDirectory;
+use aro_web::BodyBudget;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -46,6 +47,8 @@ pub struct Cluster {
     pub(crate) tls: RwLock<Option<ServingTls>>,
     /// Ends everything that lasts: watches, mostly.
     pub closing: CancellationToken,
+    /// Its share of the memory for request bodies, made with the first connection.
+    pub(crate) body_budget: OnceLock<BodyBudget>,
     /// Addresses and ports its services have.
     pub(crate) service_book: Mutex<AddressIndex>,
     /// Whether its workload controllers run.
@@ -82,6 +85,7 @@ impl Cluster {
             nodes: NodeDirectory::default(),
             signer: OnceLock::new(),
             tls: RwLock::default(),
+            body_budget: OnceLock::new(),
             service_book: Mutex::default(),
             controllers_active: AtomicBool::new(false),
             written: AtomicBool::new(false),

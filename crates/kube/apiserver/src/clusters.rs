@@ -15,7 +15,7 @@ use crate::config::is_name;
 use crate::controller_activation::{self, ActivationOptions, ActivationRequests};
 use crate::identity::keys::{Keys, KeysError};
 use crate::internal_controllers::{self, WorkQueue};
-use crate::storage::{ClusterStore, Engine, EngineError};
+use crate::storage::{ClusterStore, Engine, EngineError, HistoryLimits};
 use crate::{bootstrap, tls};
 
 /// All clusters of a process.
@@ -70,11 +70,11 @@ impl Clusters {
     pub fn open(
         dir: &Path,
         flush: bool,
-        history: usize,
+        history: impl Into<HistoryLimits>,
         domain: &str,
         clock: SharedClock,
     ) -> Result<Self, ClustersError> {
-        let engine = Engine::open(dir, flush, history).map_err(ClustersError::Storage)?;
+        let engine = Engine::open(dir, flush, history, clock.clone()).map_err(ClustersError::Storage)?;
         let stores = engine.stores();
         let inner = Inner {
             engine,

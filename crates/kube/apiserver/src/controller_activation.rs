@@ -17,7 +17,7 @@ use aro_base::SharedClock;
 use aro_control::ReconcileMetrics;
 use aro_kube::of_service;
 use aro_kube_controllers::{Workloads, WorkloadsOptions};
-use aro_kube_kubelet::{Images, Kubelet, KubeletOptions, NodeSpec};
+use aro_kube_kubelet::{HostPaths, Images, Kubelet, KubeletOptions, NodeSpec};
 use aro_runtime::{Fault, Phase, Scope, TaskKind};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
@@ -106,6 +106,8 @@ pub struct ActivationOptions {
     pub images: Arc<dyn Images>,
     /// Where volumes and pods' files are.
     pub dir: PathBuf,
+    /// Directories that host path volumes may name.
+    pub host_paths: Vec<PathBuf>,
     pub node_grace: Duration,
     /// Controllers are stopped when nothing has changed for so long.
     pub idle_after: Duration,
@@ -216,11 +218,12 @@ impl Activator {
             let user = User::authenticated(user.to_owned(), vec!["system:masters".to_owned()]);
             of_service(ClusterService::in_process(cluster.clone(), user))
         };
+        let volumes = self.options.dir.join("volumes").join(&name);
         let options = WorkloadsOptions {
             clock: self.options.clock.clone(),
             metrics: self.options.metrics.clone(),
             node_grace: self.options.node_grace,
-            volumes: Some(self.options.dir.join("volumes").join(&name)),
+            volumes: Some(volumes.clone()),
         };
         let workloads = Workloads::start(client("system:kube-controller-manager"), options, &scope);
         let nodes = self.options.nodes.get(&name).copied().unwrap_or_default();
@@ -229,6 +232,8 @@ impl Activator {
             let dir = self.options.dir.join("pods").join(&name);
             let mut options = KubeletOptions::new(specs, self.options.clock.clone(), dir);
             options.cluster.clone_from(&name);
+            options.host_paths =
+                HostPaths { allowed: self.options.host_paths.clone(), provisioned: Some(volumes) };
             options.images = self.options.images.clone();
             options.metrics = self.options.metrics.clone();
             options.directory = cluster.nodes.clone();

@@ -37,7 +37,7 @@ mod table;
 pub mod tls;
 mod types;
 
-pub use aro_kube_kubelet::{ContainerSpec, Image, Images, NoImages, Started};
+pub use aro_kube_kubelet::{ContainerSpec, Image, Images, Mount, NoImages, Started, Workload};
 pub use cluster::Cluster;
 pub use clusters::{Clusters, ClustersError};
 pub use config::KubeConfig;

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::SharedClock;
+use aro_base::{SharedClock, SignedDuration};
 use aro_control::ReconcileMetrics;
 use aro_kube_kubelet::Images;
 use aro_runtime::{
     BuildError, Checked, Component, Fault, Listener, Metrics, Phase, Readiness, Role, RunError, Scope,
     TaskKind,
 };
-use aro_web::{ServeOptions, serve_after};
+use aro_web::{BodyBudget, BodyLimits, ServeOptions, serve_after};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::watch;
 
@@ -20,6 +20,7 @@ use crate::config::KubeConfig;
 use crate::controller_activation::ActivationOptions;
 use crate::kubeconfig::{Entry, render};
 use crate::observe::Observer;
+use crate::storage::HistoryLimits;
 use crate::tls::ByServerName;
 
 /// What the role needs from outside.
@@ -41,6 +42,9 @@ pub struct KubePorts {
 /// The controllers of a cluster are stopped when nothing has changed in it for so long.
 const IDLE_AFTER: Duration = Duration::from_secs(20);
 
+/// One cluster may use this part of the budget of request bodies: a tenant cannot use up what the others need.
+const CLUSTER_SHARE: u64 = 4;
+
 /// Embedded Kubernetes.
 pub struct Kube {
     config: Checked<KubeConfig>,
@@ -61,7 +65,12 @@ impl Role for Kube {
     async fn run(self, scope: Scope) -> Result<(), RunError> {
         let Self { config, ports, ready } = self;
         let (dir, flush, clock) = (ports.dir.clone(), ports.flush, ports.clock.clone());
-        let (history, domain) = (config.watch_history, config.domain.clone());
+        let history = HistoryLimits {
+            events: config.watch_history,
+            bytes: config.watch_history_bytes.get(),
+            age: SignedDuration::try_from(config.watch_history_age.get()).unwrap_or(SignedDuration::MAX),
+        };
+        let domain = config.domain.clone();
         let opened = tokio::task::spawn_blocking(move || {
             // Kubeconfigs, volumes and pods' files are there as well.
             aro_files::take_dir(&dir)
@@ -98,6 +107,10 @@ impl Role for Kube {
         });
         let options = ServeOptions {
             max_connections: config.max_connections,
+            max_handshakes: config.max_handshakes,
+            max_connections_per_peer: config.max_connections_per_peer,
+            max_loopback_connections: config.max_loopback_connections,
+            max_streams: config.max_streams,
             header_timeout: config.header_timeout.get(),
             drain: config.drain.get(),
             ..ServeOptions::named("kube")
@@ -105,7 +118,13 @@ impl Role for Kube {
         let handshake = ByServerName {
             clusters: clusters.clone(),
             default: config.clusters.first().map(|name| Arc::from(name.as_str())),
-            max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+            body: BodyLimits {
+                max: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+                discard: 0,
+                timeout: config.body_timeout.get(),
+                budget: BodyBudget::of_bytes(config.body_budget.get()),
+            },
+            body_share: (config.body_budget.get() / CLUSTER_SHARE).max(config.max_body.get()),
             observer: observer.clone(),
         };
         serve_after(ports.listener, handshake, &scope, options);
@@ -117,6 +136,7 @@ impl Role for Kube {
                 active: observer.active.clone(),
                 images: ports.images.clone(),
                 dir: ports.dir.clone(),
+                host_paths: config.host_paths.clone(),
                 node_grace: config.node_grace.get(),
                 idle_after: IDLE_AFTER,
                 nodes: names.map(|name| (name.clone(), config.nodes)).collect(),

@@ -1,12 +1,18 @@
 //! One request to one cluster, from who is asking to the answer.
+//!
+//! The head of a request decides first: who is asking, whether they may, and what exists. Its body is read afterwards, so that
+//! a caller without permission cannot make the server hold bytes.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use aro_kube_apimachinery::GroupResource;
 use aro_kube_apimachinery::selector::FieldSelector;
 use aro_kube_apimachinery::status::{Details, Status};
 use aro_kube_types::registry::builtin;
+use aro_web::{BodyError, BodyLimits};
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Method, Request};
 
 use crate::cluster::Cluster;
@@ -23,22 +29,86 @@ use crate::rest::{self, Call};
 use crate::types::Served;
 
 /// Answers a request. `peer` is who the connection's certificate names.
-pub async fn answer(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, request: Request<Bytes>) -> Answer {
+pub async fn answer<B>(
+    cluster: &Arc<Cluster>,
+    peer: Option<&Arc<User>>,
+    request: Request<B>,
+    limits: &BodyLimits,
+) -> Answer
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let encoding = request.headers().get(http::header::ACCEPT_ENCODING).cloned();
-    let answer = run(cluster, peer, request).await.unwrap_or_else(|status| answer::status(&status));
+    let (parts, body) = request.into_parts();
+    let answer = match admit(cluster, peer, parts) {
+        Ok(Admitted::Document(answer)) => answer,
+        Ok(Admitted::Resource(call)) => {
+            handle(*call, body, limits).await.unwrap_or_else(|status| answer::status(&status))
+        }
+        Err(status) => answer::status(&status),
+    };
     let encoding = encoding.as_ref().and_then(|value| value.to_str().ok());
     answer::compress(answer, encoding)
 }
 
-async fn run(
-    cluster: &Arc<Cluster>,
-    peer: Option<&Arc<User>>,
-    request: Request<Bytes>,
-) -> Result<Answer, Status> {
+/// A request that the caller may make.
+enum Admitted {
+    /// No resource is involved: the answer is here already.
+    Document(Answer),
+    /// The call, without its body.
+    Resource(Box<Call>),
+}
+
+/// Reads the body of an admitted call, and answers it.
+async fn handle<B>(mut call: Call, body: B, limits: &BodyLimits) -> Result<Answer, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    // What is read has no body, and the bytes of a forwarded port are not one.
+    let has_body = !matches!(call.verb, "get" | "list" | "watch") && call.subresource != "portforward";
+    // Held until the answer is there: its bytes count against the budget.
+    let held = if has_body {
+        Some(limits.read(body).await.map_err(|error| not_read(error, limits))?)
+    } else {
+        drop(body);
+        None
+    };
+    call.body = held.as_ref().map(aro_web::HeldBody::bytes).unwrap_or_default();
+    if reviews::is_review(&call.served) {
+        return reviews::handle(call);
+    }
+    if call.served.is("", "serviceaccounts") && call.subresource == "token" {
+        return tokens::request(call);
+    }
+    Ok(rest::handle(call).await)
+}
+
+/// The status of a request whose body was not read.
+fn not_read(error: BodyError, limits: &BodyLimits) -> Status {
+    match error {
+        BodyError::TooLarge => {
+            Status::too_large(format!("Request entity too large: limit is {}", limits.max))
+        }
+        BodyError::TimedOut => {
+            let message = format!("the body of the request did not arrive within {:?}", limits.timeout);
+            Status::new(408, "Timeout", message)
+        }
+        BodyError::OverBudget => {
+            let message = "too many request bodies are in flight, please try again later";
+            let details = Details { retry_after_seconds: 1, ..Details::default() };
+            Status::new(429, "TooManyRequests", message).with_details(details)
+        }
+        BodyError::Unreadable => Status::bad_request("the body of the request could not be read"),
+    }
+}
+
+/// Decides by the head of a request.
+fn admit(cluster: &Arc<Cluster>, peer: Option<&Arc<User>>, parts: Parts) -> Result<Admitted, Status> {
     if cluster.closing.is_cancelled() {
         return Err(Status::unavailable("this cluster has stopped"));
     }
-    let (parts, body) = request.into_parts();
     let user = authenticate(cluster, peer, &parts.headers)?;
     let method = if parts.method == Method::HEAD { Method::GET } else { parts.method.clone() };
     let query = Query::parse(parts.uri.query());
@@ -46,7 +116,8 @@ async fn run(
         Target::NonResource(path) => {
             let attributes = Attributes { verb: non_resource_verb(&method), path, ..Attributes::default() };
             check(cluster, &user, &attributes)?;
-            return Ok(documents::answer(cluster, &method, path, &parts.headers, &query));
+            let answer = documents::answer(cluster, &method, path, &parts.headers, &query);
+            return Ok(Admitted::Document(answer));
         }
         Target::Resource(path) => path,
     };
@@ -108,19 +179,13 @@ async fn run(
         subresource: path.subresource.to_owned(),
         query,
         headers: parts.headers,
-        body,
+        body: Bytes::new(),
         accepted,
         now: cluster.now(),
         warnings: Vec::new(),
         upgradable: parts.extensions.get::<aro_web::Upgradable>().is_some(),
     };
-    if reviews::is_review(&call.served) {
-        return reviews::handle(call);
-    }
-    if call.served.is("", "serviceaccounts") && call.subresource == "token" {
-        return tokens::request(call);
-    }
-    Ok(rest::handle(call).await)
+    Ok(Admitted::Resource(Box::new(call)))
 }
 
 /// Whether a resource is served at the scope of a path.
@@ -212,10 +277,10 @@ pub fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Stat
 }
 
 /// Groups of built-in resources know what they do not have; others are not known at all.
-fn not_found(path: &ResourcePath<'_>) -> Result<Answer, Status> {
+fn not_found(path: &ResourcePath<'_>) -> Result<Admitted, Status> {
     let known = builtin().resources().iter().any(|resource| resource.gvk.group == path.group);
     if known {
         return Err(rest::page_not_found());
     }
-    Ok(answer::text(404, "text/plain; charset=utf-8", "404 page not found\n"))
+    Ok(Admitted::Document(answer::text(404, "text/plain; charset=utf-8", "404 page not found\n")))
 }

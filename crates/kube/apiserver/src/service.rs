@@ -5,16 +5,15 @@ use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use aro_kube_apimachinery::status::Status;
+use aro_web::{BodyBudget, BodyLimits};
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::time::Instant;
 use tower::Service;
 
 use crate::cluster::Cluster;
-use crate::http::answer;
 use crate::http::body::Body;
 use crate::identity::user::User;
 use crate::observe::{Observer, Watching};
@@ -25,18 +24,23 @@ use crate::server;
 pub struct ClusterService {
     pub cluster: Arc<Cluster>,
     pub peer: Option<Arc<User>>,
-    pub max_body: usize,
+    pub body: BodyLimits,
     /// Told about every answer.
     pub observer: Option<Observer>,
 }
+
+/// How long a body from this process may take.
+const IN_PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A cluster without a socket: what `kube::Client` is built on inside this process.
 pub type InProcess = ClusterService;
 
 impl ClusterService {
-    /// The cluster for a user in this process.
+    /// The cluster for a user in this process. Such callers hold their bodies in memory already: no budget applies.
     pub fn in_process(cluster: Arc<Cluster>, user: User) -> Self {
-        Self { cluster, peer: Some(Arc::new(user)), max_body: 16 << 20, observer: None }
+        let budget = BodyBudget::unlimited();
+        let body = BodyLimits { max: 16 << 20, discard: 0, timeout: IN_PROCESS_TIMEOUT, budget };
+        Self { cluster, peer: Some(Arc::new(user)), body, observer: None }
     }
 }
 
@@ -54,27 +58,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { cluster, peer, max_body, observer } = self.clone();
+        let Self { cluster, peer, body: limits, observer } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let body = match Limited::new(body, max_body).collect().await {
-                Ok(collected) => collected.to_bytes(),
-                Err(error) if error.is::<LengthLimitError>() => {
-                    let message = format!("Request entity too large: limit is {max_body}");
-                    return Ok(answer::status(&Status::too_large(message)));
-                }
-                Err(_) => {
-                    return Ok(answer::status(&Status::bad_request(
-                        "the body of the request could not be read",
-                    )));
-                }
-            };
             let Some(observer) = observer else {
-                return Ok(server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await);
+                return Ok(server::answer(&cluster, peer.as_ref(), request, &limits).await);
             };
-            let (method, uri) = (parts.method.clone(), parts.uri.clone());
+            let (method, uri) = (request.method().clone(), request.uri().clone());
             let asked = Instant::now();
-            let mut answer = server::answer(&cluster, peer.as_ref(), Request::from_parts(parts, body)).await;
+            let mut answer = server::answer(&cluster, peer.as_ref(), request, &limits).await;
             observer.answered(&cluster, &method, &uri, answer.status().as_u16(), asked.elapsed());
             if let Body::Stream(stream) = answer.body_mut() {
                 // Counted until the client or the server has had enough.

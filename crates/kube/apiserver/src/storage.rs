@@ -12,16 +12,22 @@
 //! - Readers and watchers only see what is durable. Writers are checked against what is queued, too.
 //! - Resource versions of a cluster store only grow, also over restarts, and are published in order.
 //! - A watch cache's history holds every event after its floor; a watch from an older version gets 410 and lists again.
+//! - Histories are bounded by events, bytes and age; all clusters share the bytes.
+//! - Under a watch cache's lock, which the log thread needs, pointers are copied in chunks; nothing is parsed or selected.
 
 mod cluster_store;
 mod compact;
 mod engine;
+mod history;
+mod lister;
 mod object;
 mod record;
 mod watch_cache;
 
 pub use cluster_store::{Change, ClusterStore, Expect, WriteFailed};
 pub use engine::{Engine, EngineError};
+pub use history::HistoryLimits;
+pub use lister::Lister;
 pub use object::{Draft, Stored};
 pub use watch_cache::{Event, EventKind, Listed, TooOld, WatchCache};
 

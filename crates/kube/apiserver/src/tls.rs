@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aro_base::{Timestamp, chain};
 use aro_pki::Subject;
-use aro_web::Handshake;
+use aro_web::{BodyLimits, Handshake};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -26,7 +26,10 @@ use crate::service::ClusterService;
 pub struct ByServerName {
     pub clusters: Clusters,
     pub default: Option<Arc<str>>,
-    pub max_body: usize,
+    /// What request bodies are read by.
+    pub body: BodyLimits,
+    /// How much of the budget of request bodies one cluster may use.
+    pub body_share: u64,
     pub observer: Observer,
 }
 
@@ -68,12 +71,13 @@ impl Handshake for ByServerName {
         let stream = hello.into_stream(config).await?;
         let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let peer = certificate.and_then(|der| Some(user_of(Subject::of_certificate(der).ok()?, der)));
+        let budget = cluster.body_budget.get_or_init(|| self.body.budget.share(self.body_share)).clone();
         Ok((
             stream,
             ClusterService {
                 cluster,
                 peer: peer.map(Arc::new),
-                max_body: self.max_body,
+                body: BodyLimits { budget, ..self.body.clone() },
                 observer: Some(self.observer.clone()),
             },
         ))

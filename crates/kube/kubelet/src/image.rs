@@ -9,8 +9,23 @@ use aro_kube_node_api::PodIdentity;
 use aro_runtime::{Fault, Readiness, Scope};
 use futures::future::BoxFuture;
 
+/// Whose container wants to run an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workload<'a> {
+    /// The cluster of the pod.
+    pub cluster: &'a str,
+    /// The namespace of the pod.
+    pub namespace: &'a str,
+    /// The service account of the pod.
+    pub service_account: &'a str,
+}
+
 /// Something a container can run.
 pub trait Image: Send + Sync + 'static {
+    /// Whether this workload may run it. An image runs inside this process, with what the process can reach: a name in a pod's
+    /// spec alone must not start it. The error is shown to the pod's owner.
+    fn allow(&self, workload: &Workload<'_>) -> Result<(), String>;
+
     /// Starts it. Everything it does is a task of the scope: its failure ends the container, and closing the scope is how
     /// the container is stopped. Returns once its ports are bound; readiness may come later.
     fn start(&self, container: ContainerSpec, scope: Scope) -> BoxFuture<'static, Result<Started, Fault>>;

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::addresses::Addresses;
 use crate::container::FIRST_PAUSE;
+use crate::host_paths::HostPaths;
 use crate::image::{Images, NoImages};
 use crate::node::{self, NodeSpec};
 use crate::pod::{Passes, Slot};
@@ -35,6 +36,8 @@ pub struct KubeletOptions {
     pub metrics: ReconcileMetrics,
     /// Where the files of pods are.
     pub dir: PathBuf,
+    /// The directories of the host that volumes may be in.
+    pub host_paths: HostPaths,
     /// Where the nodes are made known to the API server, if it is in this process.
     pub directory: NodeDirectory,
     /// The cluster's pods, if an informer runs already; its owner runs it.
@@ -60,6 +63,7 @@ impl KubeletOptions {
             clock,
             metrics: ReconcileMetrics::default(),
             dir,
+            host_paths: HostPaths::default(),
             directory: NodeDirectory::default(),
             pods: None,
             first_pause: FIRST_PAUSE,
@@ -99,6 +103,7 @@ pub(crate) struct Shared {
     pub written: Mutex<HashMap<ObjectKey, String>>,
     pub addresses: Mutex<Addresses>,
     pub dir: PathBuf,
+    pub host_paths: HostPaths,
     pub first_pause: Duration,
     pub refresh: SignedDuration,
     /// Containers live here.
@@ -127,6 +132,7 @@ impl Kubelet {
             written: Mutex::default(),
             addresses: Mutex::new(Addresses::of(options.network.0, options.network.1)),
             dir: options.dir,
+            host_paths: options.host_paths,
             first_pause: options.first_pause,
             refresh: SignedDuration::try_from(options.refresh).unwrap_or(SignedDuration::MAX),
             containers: scope.child(Phase::Roles, "containers"),

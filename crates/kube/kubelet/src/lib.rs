@@ -20,6 +20,7 @@ mod api;
 mod bootstrap;
 mod container;
 mod environment;
+mod host_paths;
 mod image;
 mod kubelet;
 mod logs;
@@ -32,6 +33,7 @@ mod status;
 mod volumes;
 
 pub use bootstrap::{BootstrapError, join};
-pub use image::{ContainerSpec, Image, Images, Mount, NoImages, Started};
+pub use host_paths::HostPaths;
+pub use image::{ContainerSpec, Image, Images, Mount, NoImages, Started, Workload};
 pub use kubelet::{Kubelet, KubeletOptions};
 pub use node::NodeSpec;

@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 
 use crate::container::{ContainerState, Policy, Stage, policy_of};
 use crate::environment::{Place, Trouble};
+use crate::image::Workload;
 use crate::kubelet::Shared;
 use crate::simulate::{SIMULATED, Script};
 use crate::sources::Reference;
@@ -153,9 +154,20 @@ impl Passes {
     }
 
     fn is_real(&self, pod: &Pod) -> bool {
-        let real =
-            |spec: &Container| self.shared.images.find(spec.image.as_deref().unwrap_or_default()).is_some();
+        // Nothing is prepared on the node for a pod that may run none of its images.
+        let real = |spec: &Container| {
+            let image = self.shared.images.find(spec.image.as_deref().unwrap_or_default());
+            image.is_some_and(|image| image.allow(&self.workload(pod)).is_ok())
+        };
         init_specs(pod).iter().chain(specs(pod)).any(real)
+    }
+
+    fn workload<'a>(&'a self, pod: &'a Pod) -> Workload<'a> {
+        Workload {
+            cluster: &self.shared.cluster,
+            namespace: pod.metadata.namespace.as_deref().unwrap_or_default(),
+            service_account: live::service_account(pod),
+        }
     }
 
     async fn pass(
@@ -245,7 +257,10 @@ impl Passes {
             let place = Place { address: &state.address, host: &host };
             let dir = self.shared.dir.join(pod.uid().unwrap_or_default());
             let before = state.volumes.take().unwrap_or_default();
-            match volumes::prepare(pod, &dir, &place, &self.shared.sources, &before, now).await {
+            let shared = &self.shared;
+            let prepared =
+                volumes::prepare(pod, &dir, &place, &shared.sources, &shared.host_paths, &before, now).await;
+            match prepared {
                 Ok(volumes) => {
                     let again = now.saturating_add(self.shared.refresh).ok().filter(|_| volumes.changing);
                     state.refresh = earliest(again, volumes.renew);
@@ -359,7 +374,12 @@ impl Passes {
         now: Timestamp,
     ) -> Option<Timestamp> {
         let image = spec.image.as_deref().unwrap_or_default();
-        if let Some(image) = self.shared.images.find(image) {
+        if let Some(found) = self.shared.images.find(image) {
+            if let Err(why) = found.allow(&self.workload(pod)) {
+                self.refuse(pod, state.container(which), image, &why);
+                return None;
+            }
+            let image = found;
             return self.advance_real(pod, slot, state, which, spec, policy, image, now).await;
         }
         let container = state.container(which);
@@ -398,6 +418,16 @@ impl Passes {
             return Some(now);
         }
         container.next()
+    }
+
+    /// Keeps a container from running an image that its pod may not run. It waits until the pod is deleted.
+    fn refuse(&self, pod: &Pod, container: &mut ContainerState, image: &str, why: &str) {
+        if matches!(&container.stage, Stage::Waiting { reason: REFUSED, .. }) {
+            return;
+        }
+        let message = format!("image \"{image}\" is refused: {why}");
+        self.shared.events.warning(pod, "Failed", format!("Error: {message}"));
+        container.stage = Stage::Waiting { reason: REFUSED, message, from: None };
     }
 
     /// Writes the status if it changed. Returns whether the pod has ended.
@@ -468,6 +498,9 @@ impl Passes {
         Ok(answer.metadata.resource_version)
     }
 }
+
+/// The reason of a container whose image its pod may not run.
+const REFUSED: &str = "CreateContainerError";
 
 enum Ready {
     Yes,

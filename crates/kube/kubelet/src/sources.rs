@@ -1,7 +1,6 @@
 //! What pods refer to: secrets, config maps, tokens, volumes of claims.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use aro_base::Timestamp;
@@ -182,7 +181,11 @@ impl Sources {
     }
 
     /// Where the volume of a claim really is; a reason if it is nowhere here.
-    pub async fn claim(&self, namespace: &str, claim: &str) -> Result<Result<PathBuf, String>, kube::Error> {
+    pub async fn claim(
+        &self,
+        namespace: &str,
+        claim: &str,
+    ) -> Result<Result<BoundClaim, String>, kube::Error> {
         let api: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         let Some(found) = api.get_opt(claim).await? else {
             return Ok(Err(format!("persistentvolumeclaim \"{claim}\" not found")));
@@ -194,8 +197,19 @@ impl Sources {
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let spec = volumes.get_opt(&volume).await?.and_then(|volume| volume.spec).unwrap_or_default();
         let path = spec.host_path.map(|path| path.path).or_else(|| spec.local.map(|local| local.path));
-        Ok(path.map(PathBuf::from).ok_or_else(|| format!("volume \"{volume}\" is not a local one")))
+        Ok(match path {
+            Some(path) => Ok(BoundClaim { volume, path }),
+            None => Err(format!("volume \"{volume}\" is not a local one")),
+        })
     }
+}
+
+/// The volume that a claim is bound to.
+pub struct BoundClaim {
+    /// Its name.
+    pub volume: String,
+    /// Where it says that its files are.
+    pub path: String,
 }
 
 #[cfg(test)]

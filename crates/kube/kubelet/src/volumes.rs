@@ -15,6 +15,7 @@ use kube::ResourceExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::environment::{Place, Trouble, field_of};
+use crate::host_paths::HostPaths;
 use crate::sources::Sources;
 
 /// A file of a volume.
@@ -48,6 +49,7 @@ pub async fn prepare(
     dir: &Path,
     place: &Place<'_>,
     sources: &Sources,
+    host_paths: &HostPaths,
     before: &Volumes,
     now: Timestamp,
 ) -> Result<Volumes, (String, Trouble)> {
@@ -55,7 +57,7 @@ pub async fn prepare(
     let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     for volume in volumes {
         let path = dir.join("volumes").join(&volume.name);
-        let real = one(pod, volume, path, place, sources, before, now, &mut made).await;
+        let real = one(pod, volume, path, place, sources, host_paths, before, now, &mut made).await;
         let real = real.map_err(|trouble| (volume.name.clone(), trouble))?;
         made.paths.insert(volume.name.clone(), real);
     }
@@ -69,6 +71,7 @@ async fn one(
     path: PathBuf,
     place: &Place<'_>,
     sources: &Sources,
+    host_paths: &HostPaths,
     before: &Volumes,
     now: Timestamp,
     made: &mut Volumes,
@@ -76,10 +79,11 @@ async fn one(
     let namespace = pod.namespace().unwrap_or_default();
     let mut files = Files::new();
     if let Some(claim) = &volume.persistent_volume_claim {
-        return sources.claim(&namespace, &claim.claim_name).await?.map_err(Trouble::Missing);
+        let bound = sources.claim(&namespace, &claim.claim_name).await?.map_err(Trouble::Missing)?;
+        return host_paths.of_persistent_volume(&bound.volume, &bound.path).map_err(Trouble::Missing);
     }
     if let Some(host) = &volume.host_path {
-        return Ok(host.path.clone().into());
+        return host_paths.check(&host.path).map_err(Trouble::Missing);
     }
     if volume.empty_dir.is_some() || volume.ephemeral.is_some() {
         blocking(move || aro_files::create_dir(&path).map(|()| path)).await

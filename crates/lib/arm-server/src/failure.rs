@@ -40,6 +40,10 @@ pub enum Failure {
     BadParameter(String),
     BodyTooLarge,
     BodyUnreadable,
+    /// The body did not arrive in time.
+    BodyTimedOut,
+    /// The bodies of other requests take all memory there is for them; nothing was read.
+    Overloaded,
     MediaType(String),
     Unregistered(String),
     SubscriptionGone(State),
@@ -131,6 +135,18 @@ impl Failure {
                 S::BAD_REQUEST,
                 &ArmError::new(Code::InvalidResource, "The resource definition is invalid."),
             ),
+            Self::BodyTimedOut => Answer::error(
+                S::REQUEST_TIMEOUT,
+                &ArmError::new(Code::InvalidRequestContent, "The content of the request did not arrive in time."),
+            ),
+            Self::Overloaded => Answer::error(
+                S::SERVICE_UNAVAILABLE,
+                &ArmError::new(
+                    Code::ServiceUnavailable,
+                    "The service has too many requests in flight. Nothing was changed. Please retry.",
+                ),
+            )
+            .retry_after(Some(1)),
             Self::MediaType(given) => Answer::error(
                 S::UNSUPPORTED_MEDIA_TYPE,
                 &ArmError::new(

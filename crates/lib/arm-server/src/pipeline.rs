@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use aro_arm::subscription::Subscription;
 use aro_runtime::Metrics;
+use aro_web::{BodyError, BodyLimits, HeldBody};
 use axum::Router;
 use axum::body::Body;
-use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
 use http::{HeaderMap, Method, Response};
-use http_body_util::BodyExt;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -34,8 +33,8 @@ use crate::subscription_state::{self, Verdict};
 pub struct Options {
     /// The beginning of the names of its metrics.
     pub name: &'static str,
-    /// The largest request body, in bytes.
-    pub max_body: usize,
+    /// What request bodies are read by. Of a body that is too large, some multiples of the limit are received and dropped.
+    pub body: BodyLimits,
 }
 
 /// Serves the resource types of one provider.
@@ -43,7 +42,7 @@ pub struct ArmServer<P: Provider> {
     provider: Arc<P>,
     routes: RouteTable<P::Endpoint, P::Version>,
     observer: Observer,
-    max_body: usize,
+    body: BodyLimits,
 }
 
 impl<P: Provider> ArmServer<P> {
@@ -58,7 +57,7 @@ impl<P: Provider> ArmServer<P> {
             provider,
             routes: RouteTable::new(routes)?,
             observer: Observer::new(metrics, options.name),
-            max_body: options.max_body,
+            body: BodyLimits { discard: options.body.max.saturating_mul(TOLERATED), ..options.body.clone() },
         })
     }
 
@@ -115,7 +114,9 @@ impl<P: Provider> ArmServer<P> {
         caller: Caller,
         exchange: &mut Exchange,
     ) -> Result<Answer, Failure> {
-        let body = read_body(&parts.method, &parts.headers, body, self.max_body).await?;
+        // Held until the request is answered: its bytes count against the budget.
+        let held = read_body(&parts.method, &parts.headers, body, &self.body).await?;
+        let body = held.bytes();
         let (route, matched) = self.routes.find(parts.uri.path()).map_err(|no_match| match no_match {
             NoMatch::Unknown => Failure::NoRoute,
             NoMatch::Malformed => Failure::MalformedPath,
@@ -171,37 +172,30 @@ fn check_names<E>(matched: &Matched<E>) -> Result<(), Failure> {
 }
 
 /// Reads the body of a method that has one.
-async fn read_body(method: &Method, headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Failure> {
+async fn read_body(
+    method: &Method,
+    headers: &HeaderMap,
+    body: Body,
+    limits: &BodyLimits,
+) -> Result<HeldBody, Failure> {
     if !matches!(*method, Method::PUT | Method::PATCH | Method::POST) {
-        return Ok(Bytes::new());
+        return Ok(HeldBody::default());
     }
-    let bytes = read_limited(body, limit).await?;
+    let held = limits.read(body).await.map_err(|error| match error {
+        BodyError::TooLarge => Failure::BodyTooLarge,
+        BodyError::Unreadable => Failure::BodyUnreadable,
+        BodyError::TimedOut => Failure::BodyTimedOut,
+        BodyError::OverBudget => Failure::Overloaded,
+    })?;
     let content_type = headers.get(http::header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
     let media_type = content_type.map(|text| text.split(';').next().unwrap_or_default().trim());
     match media_type {
-        Some(media_type) if media_type.eq_ignore_ascii_case("application/json") => Ok(bytes),
-        None if bytes.is_empty() => Ok(bytes),
+        Some(media_type) if media_type.eq_ignore_ascii_case("application/json") => Ok(held),
+        None if held.bytes().is_empty() => Ok(held),
         other => Err(Failure::MediaType(other.unwrap_or_default().to_owned())),
     }
 }
 
 /// How much of a body that is too large is still read, in multiples of the limit: a client whose connection ends while it
 /// sends may never read the answer.
-const TOLERATED: usize = 16;
-
-async fn read_limited(mut body: Body, limit: usize) -> Result<Bytes, Failure> {
-    let mut read = BytesMut::new();
-    let mut total = 0_usize;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Failure::BodyUnreadable)?.into_data() else { continue };
-        total = total.saturating_add(data.len());
-        if total <= limit {
-            read.extend_from_slice(&data);
-        } else if total > limit.saturating_mul(TOLERATED) {
-            break;
-        } else {
-            read.clear();
-        }
-    }
-    if total > limit { Err(Failure::BodyTooLarge) } else { Ok(read.freeze()) }
-}
+const TOLERATED: usize = 15;

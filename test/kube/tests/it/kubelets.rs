@@ -15,12 +15,14 @@ use futures::future::try_join_all;
 use server::Server;
 
 async fn all(server: &Server) -> Result<()> {
-    let scripts: [futures::future::BoxFuture<'_, Result<()>>; 8] = [
+    let scripts: [futures::future::BoxFuture<'_, Result<()>>; 10] = [
         Box::pin(scripts::pods_go_through_the_states_their_scripts_tell(server)),
         Box::pin(scripts::what_runs_first_and_what_runs_beside(server)),
         Box::pin(scripts::what_pods_refer_to_may_come_late(server)),
         Box::pin(scripts::a_restart_leaves_pretending_pods_alone_and_starts_real_ones_again(server)),
         Box::pin(real_images::a_container_gets_its_files_and_variables(server)),
+        Box::pin(real_images::pod_that_may_not_run_an_image_gets_an_error_and_never_a_container(server)),
+        Box::pin(real_images::host_path_that_is_not_allowed_is_not_mounted(server)),
         Box::pin(real_images::probes_are_asked_and_believed(server)),
         Box::pin(real_images::containers_have_time_to_stop_and_no_more(server)),
         Box::pin(joining::a_machine_with_a_token_becomes_a_node(server)),

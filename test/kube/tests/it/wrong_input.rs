@@ -30,7 +30,9 @@ const LIMIT: usize = 256 << 10;
 
 fn service(inside: &Inside) -> Result<ClusterService> {
     let user = User::authenticated("tester".to_owned(), vec!["system:masters".to_owned()]);
-    Ok(ClusterService { max_body: LIMIT, ..ClusterService::in_process(inside.cluster()?, user) })
+    let mut service = ClusterService::in_process(inside.cluster()?, user);
+    service.body.max = LIMIT;
+    Ok(service)
 }
 
 /// Makes a call. `None`: HTTP itself does not allow it.

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 
+use aro_net::Pending;
 use aro_runtime::{Fault, Scope, TaskKind};
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -18,6 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
 
@@ -30,6 +32,7 @@ use crate::panics;
 pub(super) async fn run<H, S, B>(
     stream: TcpStream,
     peer: SocketAddr,
+    mut pending: Pending,
     handshake: H,
     scope: Scope,
     options: ServeOptions,
@@ -40,10 +43,14 @@ pub(super) async fn run<H, S, B>(
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let deadline = Instant::now() + options.header_timeout;
     let shaken = tokio::select! {
         biased;
         () = scope.cancelled() => return,
-        shaken = tokio::time::timeout(options.header_timeout, handshake.shake(stream, peer)) => shaken,
+        shaken = tokio::time::timeout_at(deadline, handshake.shake(stream, peer)) => shaken,
+        () = pending.evicted() => {
+            return tracing::debug!(%peer, "a connection was cut in its handshake: newer ones needed the slot");
+        }
     };
     let (stream, service) = match shaken {
         Ok(Ok(shaken)) => shaken,
@@ -51,6 +58,15 @@ pub(super) async fn run<H, S, B>(
         Err(_) => {
             return tracing::debug!(%peer, "a connection did not finish its handshake in time and was cut");
         }
+    };
+    let established = tokio::select! {
+        biased;
+        () = scope.cancelled() => return,
+        established = tokio::time::timeout_at(deadline, pending.establish()) => established,
+    };
+    // Held until the connection ends.
+    let Ok(Some(_established)) = established else {
+        return tracing::debug!(%peer, "a connection was cut: the listener has as many as it may have");
     };
     let mut over = H::over(&service);
     // Set by the first request.
@@ -90,7 +106,7 @@ pub(super) async fn run<H, S, B>(
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(options.header_timeout)
-        .max_concurrent_streams(MAX_STREAMS);
+        .max_concurrent_streams(options.max_streams);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), answer);
     tokio::pin!(connection);
 
@@ -135,9 +151,6 @@ pub(super) async fn run<H, S, B>(
         }
     }
 }
-
-/// Most requests at once on one HTTP/2 connection.
-const MAX_STREAMS: u32 = 256;
 
 /// Runs HTTP/2 streams as tasks of the scope, so that draining waits for them, too.
 #[derive(Clone)]

@@ -59,12 +59,19 @@ impl<'a> Query<'a> {
             .is_some_and(|(_, value)| !matches!(&**value, "0" | "f" | "F" | "false" | "FALSE" | "False"))
     }
 
-    pub fn number(&self, name: &str) -> Result<Option<u64>, Status> {
+    /// A whole number. One that is too large or too small is the largest or smallest there is.
+    pub fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
         let Some(text) = self.get(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| {
-            let quoted = aro_kube_apimachinery::status::go_quote(text);
-            Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
-        })
+        match text.parse::<i64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(error) if *error.kind() == PosOverflow => Ok(Some(i64::MAX)),
+            Err(error) if *error.kind() == NegOverflow => Ok(Some(i64::MIN)),
+            Err(_) => {
+                let quoted = aro_kube_apimachinery::status::go_quote(text);
+                Err(Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax")))
+            }
+        }
     }
 
     pub fn labels(&self) -> Result<LabelSelector, Status> {
@@ -102,5 +109,15 @@ mod tests {
         assert_eq!(query.get("x"), Some("1 2"));
         assert_eq!(query.number("limit").unwrap_err().code, 400);
         assert!(!query.flag("nope"));
+    }
+
+    #[test]
+    fn numbers_may_be_negative_and_saturate() {
+        let query =
+            Query::parse(Some("limit=-1&timeoutSeconds=18446744073709551615&low=-18446744073709551615"));
+        assert_eq!(query.number("limit").unwrap(), Some(-1));
+        assert_eq!(query.number("timeoutSeconds").unwrap(), Some(i64::MAX));
+        assert_eq!(query.number("low").unwrap(), Some(i64::MIN));
+        assert_eq!(query.number("nope").unwrap(), None);
     }
 }

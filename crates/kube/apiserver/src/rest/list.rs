@@ -17,7 +17,7 @@ use super::call::Call;
 use super::object;
 use crate::http::answer::{self, Answer};
 use crate::http::media::Shape;
-use crate::storage::{Listed, Stored};
+use crate::storage::{Listed, Lister, Stored, TooOld};
 use crate::types::Served;
 
 /// Which objects of a collection are meant.
@@ -107,11 +107,14 @@ struct Continue {
     v: String,
     rv: u64,
     start: String,
+    /// How many objects follow. Carried from page to page, so that none has to count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<u64>,
 }
 
 impl Continue {
-    fn encode(version: u64, last: &str) -> String {
-        let token = Self { v: "meta.k8s.io/v1".to_owned(), rv: version, start: format!("{last}\0") };
+    fn encode(version: u64, last: &str, left: Option<u64>) -> String {
+        let token = Self { v: "meta.k8s.io/v1".to_owned(), rv: version, start: format!("{last}\0"), left };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
     }
 
@@ -217,13 +220,20 @@ fn check_options(call: &Call) -> Result<(), Status> {
     Err(Status::invalid(&kind, "", &errors))
 }
 
+/// Where the next page begins.
+pub(super) struct NextPage {
+    token: String,
+    /// How many objects are on it and the ones after it. Not known for selections.
+    remaining: Option<u64>,
+}
+
 /// Finds what a list request asks for.
-pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed, Option<String>), Status> {
+pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed, Option<NextPage>), Status> {
     check_options(call)?;
-    let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    // Upstream ignores a limit that is not positive.
+    let limit = call.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let prefix = prefix(call);
-    let keep = |object: &Stored| selection.matches(object);
     let token = call.query.get("continue").map(Continue::decode).transpose()?;
     let asked =
         call.query.get("resourceVersion").map(parse_version).transpose()?.filter(|version| *version > 0);
@@ -241,15 +251,42 @@ pub(super) async fn select(call: &Call, selection: &Selection) -> Result<(Listed
     let after = token.as_ref().map(|token| token.start.trim_end_matches('\0'));
     let listed = match exact {
         Some(version) => {
-            let listed = call.watch_cache.list_at(version, &prefix, after, limit, keep);
-            listed.map_err(|_| expired(token.is_some(), version))?
+            let lister = call.watch_cache.lister_at(version, &prefix, after, limit);
+            read(lister, selection).await.map_err(|_| expired(token.is_some(), version))?
         }
-        None => call.watch_cache.list(&prefix, after, limit, || call.cluster.store.version(), keep),
+        None => list_now(call, &prefix, limit, selection).await,
     };
-    let next = (listed.remaining > 0 && listed.objects.len() >= limit)
-        .then(|| listed.objects.last().map(|last| Continue::encode(listed.version, &last.key)))
-        .flatten();
+    let left = match &token {
+        Some(token) => token.left,
+        None => listed.total.map(|total| total as u64),
+    };
+    let next = listed.objects.last().filter(|_| listed.more).map(|last| {
+        let counted = left.filter(|_| selection.is_empty());
+        let remaining = counted.map(|left| left.saturating_sub(listed.objects.len() as u64));
+        NextPage { token: Continue::encode(listed.version, &last.key, remaining), remaining }
+    });
     Ok((listed, next))
+}
+
+/// The first page of a list as it is now.
+async fn list_now(call: &Call, prefix: &str, limit: usize, selection: &Selection) -> Listed {
+    let published = || call.cluster.store.version();
+    let mut lister = call.watch_cache.lister(prefix, None, limit, published);
+    loop {
+        match read(lister, selection).await {
+            Ok(listed) => return listed,
+            // More was written meanwhile than history holds.
+            Err(_) => lister = call.watch_cache.short_lister(prefix, None, limit, published),
+        }
+    }
+}
+
+/// Reads a list chunk by chunk. Between two chunks other tasks run: a selector over many objects takes a while.
+async fn read(mut lister: Lister<'_>, selection: &Selection) -> Result<Listed, TooOld> {
+    while !lister.step(|object| selection.matches(object))? {
+        tokio::task::yield_now().await;
+    }
+    Ok(lister.finish())
 }
 
 fn expired(continued: bool, version: u64) -> Status {
@@ -270,9 +307,9 @@ pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
         metadata["continue"] = json!("");
     }
     if let Some(next) = next {
-        metadata["continue"] = json!(next);
-        if selection.is_empty() {
-            metadata["remainingItemCount"] = json!(listed.remaining);
+        metadata["continue"] = json!(next.token);
+        if let Some(remaining) = next.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
         }
     }
     match call.accepted.shape {
@@ -304,7 +341,8 @@ pub(super) async fn list(call: &mut Call) -> Result<Answer, Status> {
     }
 }
 
-/// The list as JSON. Objects are rendered already: this only puts them one after another.
+/// The list as JSON. Objects are rendered already: this only puts them one after another. Items of built-in types do not
+/// repeat the type of the list, as upstream's do not; custom ones do.
 pub(super) fn render(call: &Call, objects: &[Arc<Stored>], metadata: &Value) -> Bytes {
     let size: usize = objects.iter().map(|object| object.json().len() + 1).sum();
     let mut out = Vec::with_capacity(size + 256);
@@ -316,12 +354,20 @@ pub(super) fn render(call: &Call, objects: &[Arc<Stored>], metadata: &Value) -> 
     out.extend_from_slice(b",\"metadata\":");
     let _ = serde_json::to_writer(&mut out, metadata);
     out.extend_from_slice(b",\"items\":[");
+    let typed = call.served.custom.is_none();
     for (index, stored) in objects.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
         if call.served.converts() {
-            let _ = serde_json::to_writer(&mut out, &object::shown(call, stored));
+            let mut item = object::shown(call, stored);
+            if typed && let Some(members) = item.as_object_mut() {
+                members.remove("kind");
+                members.remove("apiVersion");
+            }
+            let _ = serde_json::to_writer(&mut out, &item);
+        } else if typed {
+            stored.put_untyped(&mut out);
         } else {
             out.extend_from_slice(stored.json());
         }

@@ -27,6 +27,8 @@ use crate::storage::{Event, EventKind, Stored};
 
 /// How many events are put into one write.
 const BATCH: usize = 256;
+/// No watch lasts longer, whatever is asked for: an instant has no room for all numbers.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 struct Watcher {
@@ -62,13 +64,9 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
     let mut initial = VecDeque::new();
     let mut seen = version;
     if stream_initial.unwrap_or(version == 0) {
-        let listed = call.watch_cache.list(
-            &prefix(call),
-            None,
-            usize::MAX,
-            || call.cluster.store.version(),
-            |object| selection.matches(object),
-        );
+        // Pointers only: they are selected when they are sent.
+        let published = || call.cluster.store.version();
+        let listed = call.watch_cache.list(&prefix(call), None, usize::MAX, published, |_| true);
         seen = listed.version;
         initial = listed.objects.into();
     } else if version == 0 {
@@ -76,7 +74,8 @@ pub(super) fn watch(call: &mut Call) -> Result<Answer, Status> {
     }
     // Clients may ask for less time than we would give; upstream spreads its own between one and two half hours.
     let longest = Duration::from_secs(1800 + u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * 7);
-    let seconds = call.query.number("timeoutSeconds")?.map_or(longest, Duration::from_secs);
+    let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+    let seconds = seconds.filter(|seconds| *seconds > 0).map_or(longest, Duration::from_secs).min(LONGEST);
     let now = Instant::now();
     let bookmarks = call.query.flag("allowWatchBookmarks").then(|| now + BOOKMARK_EVERY);
     let watcher = Watcher {
@@ -136,7 +135,9 @@ impl Watcher {
         if !self.headers_sent {
             // An empty frame makes the server send the head at once; clients wait for it before they act.
             self.headers_sent = true;
-            if self.initial.is_empty() && self.failure.is_none() && !self.announce_end {
+            // The initial events of a selection may turn out to be none.
+            let none = self.initial.is_empty() || !self.selection.is_empty();
+            if none && self.failure.is_none() && !self.announce_end {
                 return Some(Bytes::new());
             }
         }
@@ -149,7 +150,13 @@ impl Watcher {
                 return Some(line("ERROR", &failure.to_value()));
             }
             if !self.initial.is_empty() {
-                return Some(self.initial_events());
+                let bytes = self.initial_events();
+                if bytes.is_empty() {
+                    // A selector over many objects takes a while: other tasks run in between.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                return Some(bytes);
             }
             if std::mem::take(&mut self.announce_end) {
                 return Some(self.bookmark(true));
@@ -194,6 +201,9 @@ impl Watcher {
         let mut out = BytesMut::new();
         let count = self.initial.len().min(BATCH);
         for stored in self.initial.drain(..count).collect::<Vec<_>>() {
+            if !self.selection.matches(&stored) {
+                continue;
+            }
             if self.call.plain() {
                 put_line(&mut out, "ADDED", stored.json());
             } else {

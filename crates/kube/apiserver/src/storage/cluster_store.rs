@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{oneshot, watch};
 
 use super::engine::Ticket;
+use super::history::HistoryBudget;
 use super::object::{Draft, Stored};
 use super::record::Record;
 use super::watch_cache::{Event, EventKind, WatchCache};
@@ -23,7 +24,7 @@ pub struct ClusterStore {
     published: watch::Sender<u64>,
     pub(super) dropped: AtomicBool,
     live_bytes: Arc<AtomicU64>,
-    history: usize,
+    history: Arc<HistoryBudget>,
     /// The version this process began with: no event before it is known, every one after it is.
     began: u64,
     observer: RwLock<Option<Observer>>,
@@ -109,7 +110,7 @@ impl ClusterStore {
         journal: Journal<Ticket>,
         live_bytes: Arc<AtomicU64>,
         version: u64,
-        history: usize,
+        history: Arc<HistoryBudget>,
     ) -> Self {
         Self {
             id,
@@ -153,7 +154,11 @@ impl ClusterStore {
             return watch_cache.clone();
         }
         let mut watch_caches = self.watch_caches.write();
-        let make = || Arc::new(WatchCache::new(resource, self.began, self.history));
+        let make = || {
+            let watch_cache = Arc::new(WatchCache::new(resource, self.began, self.history.clone()));
+            self.history.register(self.id, &watch_cache);
+            watch_cache
+        };
         watch_caches.entry(resource.into()).or_insert_with(make).clone()
     }
 

@@ -18,11 +18,12 @@ use tokio::sync::{oneshot, watch};
 
 use super::cluster_store::ClusterStore;
 use super::engine::Ticket;
+use super::history::HistoryBudget;
 use super::record::Record;
 
 type Spaces = Arc<Mutex<HashMap<Box<str>, Arc<ClusterStore>>>>;
 
-/// A thread that looks after the log now and then.
+/// A thread that compacts the log and expires watch history now and then.
 #[derive(Debug)]
 pub(super) struct Compactor {
     orders: SyncSender<Order>,
@@ -44,6 +45,7 @@ struct Worker {
     journal: Journal<Ticket>,
     stores: Spaces,
     live_bytes: Arc<AtomicU64>,
+    history: Arc<HistoryBudget>,
     segment_bytes: u64,
 }
 
@@ -52,11 +54,12 @@ impl Compactor {
         journal: Journal<Ticket>,
         stores: Spaces,
         live_bytes: Arc<AtomicU64>,
+        history: Arc<HistoryBudget>,
         segment_bytes: u64,
         failed: watch::Sender<bool>,
     ) -> io::Result<Self> {
         let (orders, inbox) = sync_channel(1);
-        let worker = Worker { journal, stores, live_bytes, segment_bytes };
+        let worker = Worker { journal, stores, live_bytes, history, segment_bytes };
         let run = move || fail_on_panic(&failed, || worker.run(&inbox));
         let thread = std::thread::Builder::new().name("compact".to_owned()).spawn(run)?;
         Ok(Self { orders, thread: Mutex::new(Some(thread)) })
@@ -91,6 +94,7 @@ impl Worker {
         loop {
             match inbox.recv_timeout(EVERY) {
                 Ok(Order::RunNow(done)) => {
+                    self.history.expire();
                     let segments = self.journal.segments();
                     for id in segments.iter().take(segments.len().saturating_sub(1)) {
                         if !self.clean_or_log(*id) {
@@ -101,6 +105,7 @@ impl Worker {
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    self.history.expire();
                     while let Some(oldest) = self.worth_it() {
                         if !self.clean_or_log(oldest) {
                             break;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aro_base::SharedClock;
 use aro_journal::{Journal, OpenError, Options, Outcome};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::cluster_store::{ClusterStore, WriteFailed};
 use super::compact::Compactor;
+use super::history::{HistoryBudget, HistoryLimits};
 use super::object::Stored;
 use super::record::Record;
 use super::watch_cache::WatchCache;
@@ -38,7 +40,7 @@ pub struct Engine {
     stores: Arc<Mutex<HashMap<Box<str>, Arc<ClusterStore>>>>,
     next: AtomicU64,
     live_bytes: Arc<AtomicU64>,
-    history: usize,
+    history: Arc<HistoryBudget>,
     compactor: Compactor,
     failed: watch::Sender<bool>,
 }
@@ -139,18 +141,26 @@ impl Recovery {
 
 impl Engine {
     /// Opens or makes the storage in a directory. Blocks on the disk.
-    pub fn open(dir: &Path, flush: bool, history: usize) -> Result<Self, EngineError> {
+    pub fn open(
+        dir: &Path,
+        flush: bool,
+        history: impl Into<HistoryLimits>,
+        clock: SharedClock,
+    ) -> Result<Self, EngineError> {
+        let history = HistoryBudget::new(history.into(), clock);
         let mut recovery = Recovery::default();
         let options = Options { flush, ..Options::default() };
         let segment_bytes = options.segment_bytes;
         let replay = |bytes: &[u8]| recovery.take(bytes);
         let failed = watch::Sender::new(false);
         let told = failed.clone();
+        let budget = history.clone();
         let committed = move |tickets: Vec<Ticket>, outcome: Outcome| {
             if outcome == Outcome::Failed {
                 told.send_replace(true);
             }
             commit(tickets, outcome);
+            budget.enforce();
         };
         let journal = Journal::open(dir, options, replay, committed).map_err(EngineError::Open)?;
         if recovery.unknown {
@@ -169,7 +179,7 @@ impl Engine {
                 journal.clone(),
                 live_bytes.clone(),
                 found.version,
-                history,
+                history.clone(),
             );
             for (watch_cache, objects) in found.watch_caches {
                 for (key, (version, hole, json)) in objects {
@@ -188,6 +198,7 @@ impl Engine {
             journal.clone(),
             stores.clone(),
             live_bytes.clone(),
+            history.clone(),
             segment_bytes,
             failed.clone(),
         );
@@ -222,7 +233,7 @@ impl Engine {
                 self.journal.clone(),
                 self.live_bytes.clone(),
                 0,
-                self.history,
+                self.history.clone(),
             )
         };
         let store = {
@@ -267,6 +278,11 @@ impl Engine {
     pub fn usage(&self) -> (u64, u64) {
         let segments = self.journal.segments().len() as u64;
         (self.live_bytes.load(Ordering::Relaxed), segments * Options::default().segment_bytes)
+    }
+
+    /// Bytes of the events that watches can start from.
+    pub fn history_bytes(&self) -> u64 {
+        self.history.bytes()
     }
 
     /// Writes what is queued, and ends. Blocks on the disk.

@@ -77,6 +77,9 @@ fn inside(kind: EventKind, length: usize) -> Option<std::ops::Range<usize>> {
     Some(line_start(kind).len()..length.checked_sub(LINE_END.len())?)
 }
 
+/// The members that name an object's type.
+const TYPE_META: [&str; 2] = ["kind", "apiVersion"];
+
 /// An object that has no resource version yet.
 #[derive(Debug, Clone)]
 pub struct Draft {
@@ -95,7 +98,15 @@ impl Draft {
         bytes.push(b'{');
         let mut has_metadata = false;
         if let Value::Object(members) = object {
-            for (name, value) in members {
+            // The type comes first, as upstream renders it: lists leave it out.
+            for name in TYPE_META {
+                if let Some(value) = members.get(name) {
+                    separate(&mut bytes);
+                    put_name(&mut bytes, name);
+                    put(&mut bytes, value);
+                }
+            }
+            for (name, value) in members.iter().filter(|(name, _)| !TYPE_META.contains(&name.as_str())) {
                 separate(&mut bytes);
                 put_name(&mut bytes, name);
                 if name == "metadata" {
@@ -133,6 +144,20 @@ impl Draft {
             owners: self.owners,
         }
     }
+}
+
+/// What follows the type, if the object begins with it. Kinds and versions hold nothing that is escaped.
+fn after_type(json: &[u8]) -> Option<&[u8]> {
+    let mut rest = json;
+    for start in [b"{\"kind\":\"".as_slice(), b"\"apiVersion\":\""] {
+        rest = rest.strip_prefix(start)?;
+        let end = rest.iter().position(|byte| *byte == b'"')?;
+        if rest.get(..end)?.contains(&b'\\') || rest.get(end + 1) != Some(&b',') {
+            return None;
+        }
+        rest = rest.get(end + 2..)?;
+    }
+    Some(rest)
 }
 
 fn separate(bytes: &mut Vec<u8>) {
@@ -195,6 +220,22 @@ impl Stored {
                 inside(*kind, line.len()).map(|place| line.slice(place)).unwrap_or_default()
             }
         }
+    }
+
+    /// Appends the object without its kind and version: an item of a list that names them.
+    pub fn put_untyped(&self, out: &mut Vec<u8>) {
+        let json = self.json();
+        if let Some(rest) = after_type(json) {
+            out.push(b'{');
+            out.extend_from_slice(rest);
+            return;
+        }
+        // Written by an earlier version, with its members in another order.
+        let mut tree = self.value();
+        if let Some(members) = tree.as_object_mut() {
+            members.retain(|name, _| !TYPE_META.contains(&name.as_str()));
+        }
+        put(out, &tree);
     }
 
     /// The object as a tree.
@@ -282,5 +323,42 @@ impl Stored {
     /// What it takes on disk, roughly.
     pub(super) fn weight(&self) -> u64 {
         self.json().len() as u64 + self.key.len() as u64 + 48
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn untyped(object: &Value) -> (String, Value) {
+        let stored = Draft::of(object).finish("a".into(), 7, EventKind::Added);
+        let mut out = Vec::new();
+        stored.put_untyped(&mut out);
+        (String::from_utf8(stored.json().to_vec()).unwrap(), serde_json::from_slice(&out).unwrap())
+    }
+
+    #[test]
+    fn the_type_comes_first_and_is_left_out_of_list_items() {
+        let object = json!({"apiVersion": "v1", "data": {"kind": "x"}, "kind": "ConfigMap", "metadata": {"name": "a"}});
+        let (json, item) = untyped(&object);
+        assert!(json.starts_with(r#"{"kind":"ConfigMap","apiVersion":"v1","#), "{json}");
+        let expected = json!({"data": {"kind": "x"}, "metadata": {"name": "a", "resourceVersion": "7"}});
+        assert_eq!(item, expected);
+    }
+
+    #[test]
+    fn objects_in_another_order_lose_their_type_too() {
+        let json = Bytes::from_static(
+            br#"{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"resourceVersion":"7"}}"#,
+        );
+        let stored = Stored::recover("a", 7, 0, json).unwrap();
+        let mut out = Vec::new();
+        stored.put_untyped(&mut out);
+        let item: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(item, json!({"data": {"a": "b"}, "metadata": {"resourceVersion": "7"}}));
+        assert!(after_type(br#"{"kind":"a\"b","apiVersion":"v1","x":1}"#).is_none());
+        assert!(after_type(br#"{"kind":"a","apiVersion":"v1"}"#).is_none());
     }
 }

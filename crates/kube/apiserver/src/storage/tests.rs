@@ -1,10 +1,13 @@
 //! The storage against a model of it: what a list of maps and a counter would do.
 
+mod bounds;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use aro_runtime::SystemClock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -18,7 +21,7 @@ fn object(key: &str, value: u64) -> Value {
 }
 
 fn open(dir: &Path) -> Engine {
-    Engine::open(dir, false, HISTORY).unwrap()
+    Engine::open(dir, false, HISTORY, SystemClock::shared()).unwrap()
 }
 
 fn store(engine: &Engine, name: &str) -> Option<Arc<ClusterStore>> {
@@ -88,14 +91,17 @@ fn compare(store: &ClusterStore, model: &Model) {
     let listed = watch_cache.list("", None, usize::MAX, || store.version(), |_| true);
     assert_eq!(content(&listed.objects), model.now);
     assert_eq!(listed.version, model.version);
+    assert_eq!((listed.more, listed.total), (false, Some(model.now.len())));
     for namespace in ["a/", "b/"] {
         let mut pages = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = watch_cache.list(namespace, after.as_deref(), 2, || store.version(), |_| true);
+            let inside = model.now.keys().filter(|key| key.starts_with(namespace)).count();
+            assert_eq!(page.total, after.is_none().then_some(inside));
             after = page.objects.last().map(|last| last.key.to_string());
             pages.extend(page.objects);
-            if page.remaining == 0 {
+            if !page.more {
                 break;
             }
         }
@@ -133,8 +139,25 @@ fn compare(store: &ClusterStore, model: &Model) {
             Ok(listed) => {
                 assert!(known);
                 assert_eq!(content(&listed.objects), model.at(version), "at {version}");
+                assert_eq!(listed.total, Some(listed.objects.len()), "at {version}");
+                // Some of them in pages as well: that takes a while.
+                if version % 8 == 0 {
+                    assert_eq!(content(&pages_at(&watch_cache, version)), model.at(version), "at {version}");
+                }
             }
             Err(_) => assert!(!known),
+        }
+    }
+}
+
+fn pages_at(watch_cache: &WatchCache, version: u64) -> Vec<Arc<Stored>> {
+    let mut pages: Vec<Arc<Stored>> = Vec::new();
+    loop {
+        let after = pages.last().map(|last| last.key.to_string());
+        let page = watch_cache.list_at(version, "", after.as_deref(), 2, |_| true).unwrap();
+        pages.extend(page.objects);
+        if !page.more {
+            return pages;
         }
     }
 }
@@ -487,7 +510,7 @@ async fn a_space_dropped_during_compaction_does_not_come_back() {
 fn a_second_process_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
-    let error = Engine::open(dir.path(), false, HISTORY).unwrap_err();
+    let error = Engine::open(dir.path(), false, HISTORY, SystemClock::shared()).unwrap_err();
     let message = aro_base::chain(&error).to_string();
     assert!(message.contains("another process") || message.contains("in use"), "{message}");
     engine.close();

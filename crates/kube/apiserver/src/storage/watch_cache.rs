@@ -1,12 +1,16 @@
 //! The watch cache of one resource in one cluster: its objects and their recent events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use aro_base::Timestamp;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
+use super::history::{History, HistoryBudget};
+use super::lister::Lister;
 use super::object::Stored;
 
 /// One resource of one cluster.
@@ -17,16 +21,20 @@ pub struct WatchCache {
     state: RwLock<State>,
     /// The version of the newest event; watchers wait for it to move.
     newest: watch::Sender<u64>,
-    limit: usize,
+    budget: Arc<HistoryBudget>,
+    /// The size of the history, and the time of its oldest event ([`NEVER`]: there is none): to be read without the lock.
+    history_bytes: AtomicU64,
+    oldest_event: AtomicI64,
 }
+
+const NEVER: i64 = i64::MAX;
 
 #[derive(Debug, Default)]
 struct State {
     objects: Objects,
-    /// With their versions beside them: a search does not touch the events.
-    history: VecDeque<(u64, Arc<Event>)>,
-    /// Events up to this version are dropped.
-    floor: u64,
+    /// How many objects each namespace has. Empty for cluster-scoped resources.
+    namespaces: HashMap<Box<str>, usize>,
+    history: History,
     /// The newest version published here.
     version: u64,
 }
@@ -63,17 +71,82 @@ pub struct TooOld {
 pub struct Listed {
     pub version: u64,
     pub objects: Vec<Arc<Stored>>,
-    /// How many more there are after these, as far as is known.
-    pub remaining: usize,
+    /// Whether there are objects after these.
+    pub more: bool,
+    /// How many objects there are below the prefix, whether selected or not. Only for lists from the start.
+    pub total: Option<usize>,
+}
+
+/// A chunk of objects, copied under the lock.
+pub(super) struct Copied {
+    pub(super) objects: Vec<Arc<Stored>>,
+    /// How many objects there are below the prefix.
+    pub(super) count: usize,
 }
 
 /// History is cut in steps, so that most writes do not pay for it.
 const SLACK: usize = 64;
 
+impl State {
+    fn insert(&mut self, key: &Arc<str>, object: Arc<Stored>) -> Option<Arc<Stored>> {
+        let previous = self.objects.insert(key.clone(), object);
+        if previous.is_none()
+            && let Some((namespace, _)) = key.split_once('/')
+        {
+            match self.namespaces.get_mut(namespace) {
+                Some(count) => *count += 1,
+                None => {
+                    self.namespaces.insert(namespace.into(), 1);
+                }
+            }
+        }
+        previous
+    }
+
+    fn remove(&mut self, key: &str) -> Option<Arc<Stored>> {
+        let previous = self.objects.remove(key)?;
+        if let Some((namespace, _)) = key.split_once('/')
+            && let Some(count) = self.namespaces.get_mut(namespace)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.namespaces.remove(namespace);
+            }
+        }
+        Some(previous)
+    }
+
+    /// How many objects there are below a prefix, which is empty or a namespace and a slash.
+    fn count(&self, prefix: &str) -> usize {
+        match prefix.strip_suffix('/') {
+            Some(namespace) => self.namespaces.get(namespace).copied().unwrap_or(0),
+            None => self.objects.len(),
+        }
+    }
+
+    fn chunk(&self, prefix: &str, after: Option<&str>, limit: usize) -> Vec<Arc<Stored>> {
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        let rest = self.objects.range::<str, _>((from, Bound::Unbounded));
+        let rest = rest.take_while(|(key, _)| key.starts_with(prefix)).take(limit);
+        rest.map(|(_, object)| object.clone()).collect()
+    }
+}
+
 impl WatchCache {
-    pub(super) fn new(name: &str, floor: u64, limit: usize) -> Self {
-        let state = State { floor, version: floor, ..State::default() };
-        Self { name: name.into(), state: RwLock::new(state), newest: watch::Sender::new(floor), limit }
+    pub(super) fn new(name: &str, floor: u64, budget: Arc<HistoryBudget>) -> Self {
+        let history = History::after_floor(floor);
+        let state = State { history, version: floor, ..State::default() };
+        Self {
+            name: name.into(),
+            state: RwLock::new(state),
+            newest: watch::Sender::new(floor),
+            budget,
+            history_bytes: AtomicU64::new(0),
+            oldest_event: AtomicI64::new(NEVER),
+        }
     }
 
     pub fn get(&self, key: &str) -> Option<Arc<Stored>> {
@@ -95,7 +168,7 @@ impl WatchCache {
 
     /// Every object, now.
     pub fn all(&self) -> Vec<Arc<Stored>> {
-        self.state.read().objects.values().cloned().collect()
+        self.list("", None, usize::MAX, || 0, |_| true).objects
     }
 
     /// Objects whose key starts with `prefix`, after the key `after`, at most `limit` that `keep` wants.
@@ -105,13 +178,17 @@ impl WatchCache {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-        published: impl FnOnce() -> u64,
-        keep: impl FnMut(&Stored) -> bool,
+        published: impl Fn() -> u64,
+        mut keep: impl FnMut(&Stored) -> bool,
     ) -> Listed {
-        let state = self.state.read();
-        let version = published().max(state.version);
-        let (objects, remaining) = page(&state.objects, prefix, after, limit, keep);
-        Listed { version, objects, remaining }
+        let mut lister = self.lister(prefix, after, limit, &published);
+        loop {
+            match lister.step(&mut keep) {
+                Ok(true) => return lister.finish(),
+                Ok(false) => {}
+                Err(_) => lister = self.short_lister(prefix, after, limit, &published),
+            }
+        }
     }
 
     /// The same, at an earlier version, as long as history reaches back to it.
@@ -121,36 +198,101 @@ impl WatchCache {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-        keep: impl FnMut(&Stored) -> bool,
+        mut keep: impl FnMut(&Stored) -> bool,
     ) -> Result<Listed, TooOld> {
+        let mut lister = self.lister_at(version, prefix, after, limit);
+        while !lister.step(&mut keep)? {}
+        Ok(lister.finish())
+    }
+
+    /// A list that is read step by step. If a step fails because history is cut meanwhile, use [`Self::short_lister`].
+    pub fn lister<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&str>,
+        limit: usize,
+        published: impl Fn() -> u64,
+    ) -> Lister<'a> {
         let state = self.state.read();
-        if version < state.floor {
-            return Err(TooOld { oldest: state.floor });
+        // Everything up to the published version is here, and what follows is newer.
+        let version = published().max(state.version);
+        drop(state);
+        Lister::new(self, version, prefix, after, limit)
+    }
+
+    /// A list that needs no history: its pointers are copied at once.
+    pub fn short_lister<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&str>,
+        limit: usize,
+        published: impl Fn() -> u64,
+    ) -> Lister<'a> {
+        self.lister(prefix, after, limit, published).in_one_chunk()
+    }
+
+    /// A list at an earlier version that is read step by step.
+    pub fn lister_at<'a>(
+        &'a self,
+        version: u64,
+        prefix: &'a str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Lister<'a> {
+        Lister::new(self, version, prefix, after, limit)
+    }
+
+    /// Copies events after a version. If these are all, a chunk of objects as well, in the same hold of the lock.
+    pub(super) fn copy(
+        &self,
+        version: u64,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Arc<Event>>, Option<Copied>), TooOld> {
+        let state = self.state.read();
+        if version < state.history.floor {
+            return Err(TooOld { oldest: state.history.floor });
         }
-        if version >= state.version {
-            let (objects, remaining) = page(&state.objects, prefix, after, limit, keep);
-            return Ok(Listed { version, objects, remaining });
-        }
-        // Undo what happened since. The first event after the version knows what was there before.
-        let mut then = state.objects.clone();
-        for (_, event) in state.history.iter().rev().take_while(|(at, _)| *at > version) {
-            match &event.previous {
-                Some(previous) => then.insert(event.object.key.clone(), previous.clone()),
-                None => then.remove(&event.object.key),
-            };
-        }
-        let (objects, remaining) = page(&then, prefix, after, limit, keep);
-        Ok(Listed { version, objects, remaining })
+        let events = state.history.after(version, limit);
+        let copied = (events.len() < limit)
+            .then(|| Copied { objects: state.chunk(prefix, after, limit), count: state.count(prefix) });
+        Ok((events, copied))
     }
 
     /// Events after a version, at most `limit`.
     pub fn since(&self, version: u64, limit: usize) -> Result<Vec<Arc<Event>>, TooOld> {
         let state = self.state.read();
-        if version < state.floor {
-            return Err(TooOld { oldest: state.floor });
+        if version < state.history.floor {
+            return Err(TooOld { oldest: state.history.floor });
         }
-        let from = state.history.partition_point(|(at, _)| *at <= version);
-        Ok(state.history.range(from..).take(limit).map(|(_, event)| event.clone()).collect())
+        Ok(state.history.after(version, limit))
+    }
+
+    /// Bytes of the events kept here.
+    pub(super) fn history_bytes(&self) -> u64 {
+        self.history_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The time of the oldest event, in seconds.
+    pub(super) fn oldest_event(&self) -> Option<i64> {
+        Some(self.oldest_event.load(Ordering::Relaxed)).filter(|at| *at != NEVER)
+    }
+
+    /// Drops the oldest events while they have more bytes than this, or are older.
+    pub(super) fn trim_history(&self, bytes: u64, oldest: Option<Timestamp>) {
+        let mut state = self.state.write();
+        let (dropped, freed) = state.history.trim(usize::MAX, bytes, oldest);
+        self.note_history(&state.history);
+        drop(state);
+        self.budget.release(freed);
+        // Their objects are freed here, without the lock.
+        drop(dropped);
+    }
+
+    fn note_history(&self, history: &History) {
+        self.history_bytes.store(history.bytes, Ordering::Relaxed);
+        self.oldest_event.store(history.oldest().unwrap_or(NEVER), Ordering::Relaxed);
     }
 
     /// Tells when something has happened.
@@ -164,10 +306,12 @@ impl WatchCache {
         version: u64,
         new: Option<Arc<Stored>>,
     ) -> Option<Arc<Event>> {
+        let now = self.budget.now();
+        let limits = &self.budget.limits;
         let mut state = self.state.write();
         let previous = match &new {
-            Some(object) => state.objects.insert(key.clone(), object.clone()),
-            None => state.objects.remove(key),
+            Some(object) => state.insert(key, object.clone()),
+            None => state.remove(key),
         };
         let (kind, object) = match (new, &previous) {
             (Some(object), None) => (EventKind::Added, object),
@@ -176,15 +320,15 @@ impl WatchCache {
             (None, None) => return None,
         };
         let event = Arc::new(Event { kind, object, previous });
-        state.history.push_back((version, event.clone()));
+        self.budget.add(state.history.push(version, now, event.clone()));
         state.version = version;
-        if state.history.len() > self.limit + SLACK {
-            for _ in 0..=SLACK {
-                if let Some((forgotten, _)) = state.history.pop_front() {
-                    state.floor = forgotten;
-                }
-            }
-        }
+        let most = if state.history.len() > limits.events + SLACK { limits.events } else { usize::MAX };
+        let oldest = now.checked_sub(limits.age).ok();
+        let (dropped, freed) = state.history.trim(most, u64::MAX, oldest);
+        self.note_history(&state.history);
+        drop(state);
+        self.budget.release(freed);
+        drop(dropped);
         Some(event)
     }
 
@@ -200,31 +344,13 @@ impl WatchCache {
 
     /// Restores an object at a start, before any watch.
     pub(super) fn restore(&self, object: Arc<Stored>) {
-        self.state.write().objects.insert(object.key.clone(), object);
+        let key = object.key.clone();
+        self.state.write().insert(&key, object);
     }
 }
 
-fn page(
-    objects: &Objects,
-    prefix: &str,
-    after: Option<&str>,
-    limit: usize,
-    mut keep: impl FnMut(&Stored) -> bool,
-) -> (Vec<Arc<Stored>>, usize) {
-    let from = match after {
-        Some(after) if after >= prefix => Bound::Excluded(after),
-        _ => Bound::Included(prefix),
-    };
-    let mut found = Vec::new();
-    let mut rest =
-        objects.range::<str, _>((from, Bound::Unbounded)).take_while(|(key, _)| key.starts_with(prefix));
-    for (_, object) in rest.by_ref() {
-        if keep(object) {
-            found.push(object.clone());
-            if found.len() == limit {
-                break;
-            }
-        }
+impl Drop for WatchCache {
+    fn drop(&mut self) {
+        self.budget.release(*self.history_bytes.get_mut());
     }
-    (found, rest.count())
 }

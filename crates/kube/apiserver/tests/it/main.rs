@@ -7,6 +7,8 @@ mod certificates;
 mod clusters;
 mod events;
 mod identity;
+mod limits;
+mod lists;
 mod logs;
 mod nodes;
 mod portforward;

@@ -1,6 +1,7 @@
 //! A whole server over TLS, a node that is only pretended, and kubectl.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use aro_kube_apiserver::tls::ByServerName;
 use aro_kube_apiserver::{Cluster, Clusters, Observer};
 use aro_kube_node_api::{LogOptions, NodeApi, NodeError, Pipe, PodIdentity};
 use aro_runtime::{Listener, Metrics, Scope, SystemClock};
-use aro_web::{ServeOptions, serve_after};
+use aro_web::{BodyLimits, ServeOptions, serve_after};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt as _};
@@ -24,7 +25,23 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
+use crate::support::body_limits;
+
+/// What a server allows its clients.
+pub struct ServerLimits {
+    pub serve: ServeOptions,
+    pub body: BodyLimits,
+    pub body_share: u64,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { serve: ServeOptions::named("kube"), body: body_limits(1 << 20), body_share: 16 << 20 }
+    }
+}
+
 pub struct Server {
+    pub address: SocketAddr,
     pub cluster: Arc<Cluster>,
     pub clusters: Clusters,
     pub scope: Scope,
@@ -35,6 +52,10 @@ pub struct Server {
 
 impl Server {
     pub async fn start() -> Result<Self> {
+        Self::start_with(ServerLimits::default()).await
+    }
+
+    pub async fn start_with(limits: ServerLimits) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let scope = Scope::root("test");
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), "kube.listen").await?;
@@ -44,9 +65,14 @@ impl Server {
         clusters.start_internal_controllers(&aro_control::ReconcileMetrics::default(), &scope);
         let cluster = clusters.ensure("one").await?;
         let observer = Observer::new(&Metrics::new());
-        let handshake =
-            ByServerName { clusters: clusters.clone(), default: None, max_body: 1 << 20, observer };
-        serve_after(listener, handshake, &scope, ServeOptions::named("kube"));
+        let handshake = ByServerName {
+            clusters: clusters.clone(),
+            default: None,
+            body: limits.body,
+            body_share: limits.body_share,
+            observer,
+        };
+        serve_after(listener, handshake, &scope, limits.serve);
         let admin = cluster.keys.admin(cluster.now())?;
         let entry = Entry {
             cluster: "one",
@@ -59,7 +85,7 @@ impl Server {
         std::fs::write(&kubeconfig, render(&[entry]).expose())?;
         let node = Arc::new(FakeNode::default());
         cluster.nodes.add("n", node.clone());
-        Ok(Self { cluster, clusters, scope, kubeconfig, node, _dir: dir })
+        Ok(Self { address, cluster, clusters, scope, kubeconfig, node, _dir: dir })
     }
 
     pub async fn client(&self) -> Result<kube::Client> {

@@ -7,6 +7,7 @@ use aro_base::{ManualClock, Timestamp};
 use aro_kube_apiserver::identity::user::User;
 use aro_kube_apiserver::{Cluster, ClusterService, Clusters};
 use aro_runtime::Scope;
+use aro_web::{BodyBudget, BodyLimits};
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -19,6 +20,11 @@ pub struct World {
     pub clock: Arc<ManualClock>,
     scope: Scope,
     _dir: tempfile::TempDir,
+}
+
+/// Limits of bodies that no test reaches by accident.
+pub fn body_limits(max: usize) -> BodyLimits {
+    BodyLimits { max, discard: 0, timeout: Duration::from_secs(20), budget: BodyBudget::of_bytes(64 << 20) }
 }
 
 /// A caller, and what they send with every request.
@@ -70,9 +76,14 @@ pub async fn grant_rule(world: &World, user: &str, rule: Value) {
 
 impl World {
     pub async fn new() -> Self {
+        Self::with_history(1000).await
+    }
+
+    /// A cluster whose watches reach back by so many events.
+    pub async fn with_history(history: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(Timestamp::from_second(1_800_000_000).unwrap());
-        let clusters = Clusters::open(dir.path(), false, 1000, "kube.localhost", clock.clone()).unwrap();
+        let clusters = Clusters::open(dir.path(), false, history, "kube.localhost", clock.clone()).unwrap();
         let scope = Scope::root("test");
         clusters.start_internal_controllers(&aro_control::ReconcileMetrics::default(), &scope);
         let cluster = clusters.create("one").await.unwrap();
@@ -83,7 +94,7 @@ impl World {
         let service = ClusterService {
             cluster: self.cluster.clone(),
             peer: caller.user.clone().map(Arc::new),
-            max_body: 1 << 20,
+            body: body_limits(1 << 20),
             observer: None,
         };
         let mut request = Request::builder().method(method).uri(path);

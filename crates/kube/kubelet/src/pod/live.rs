@@ -16,6 +16,7 @@ use kube::ResourceExt as _;
 use super::{Passes, PodState, Slot, Which, key};
 use crate::container::{Flags, Policy, RealRun, Stage};
 use crate::environment::{self, Place, Trouble};
+use crate::host_paths;
 use crate::image::{ContainerSpec, Image, Mount, Started};
 use crate::kubelet::Shared;
 use crate::logs::Log;
@@ -168,28 +169,31 @@ impl Passes {
             }
         })?;
         let volumes = state.volumes.as_ref();
-        let mounts = spec.volume_mounts.iter().flatten().filter_map(|mount| {
-            let source = volumes?.paths.get(&mount.name)?;
-            let source = match mount.sub_path.as_deref().filter(|path| !path.is_empty()) {
-                Some(path) => source.join(path),
+        let mut mounts = Vec::new();
+        for mount in spec.volume_mounts.iter().flatten() {
+            let Some(source) = volumes.and_then(|volumes| volumes.paths.get(&mount.name)) else { continue };
+            let below = mount.sub_path.as_deref().filter(|path| !path.is_empty());
+            let source = match below {
+                Some(path) => host_paths::below(source, path).ok_or_else(|| {
+                    format!("subPath \"{path}\" leads out of the volume \"{}\"", mount.name)
+                })?,
                 None => source.clone(),
             };
-            Some(Mount {
+            mounts.push(Mount {
                 path: PathBuf::from(&mount.mount_path),
                 source,
                 read_only: mount.read_only.unwrap_or_default(),
-            })
-        });
+            });
+        }
         let words = spec.command.iter().flatten().chain(spec.args.iter().flatten());
-        let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone());
         Ok(ContainerSpec {
             cluster: self.shared.cluster.clone(),
             pod: identity(pod),
-            service_account: account.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".to_owned()),
+            service_account: service_account(pod).to_owned(),
             name: spec.name.clone(),
             image: spec.image.clone().unwrap_or_default(),
             args: words.map(|word| environment::expand(word, &env)).collect(),
-            mounts: mounts.collect(),
+            mounts,
             ports: spec
                 .ports
                 .iter()
@@ -199,6 +203,12 @@ impl Passes {
             env,
         })
     }
+}
+
+/// Whom a pod acts as.
+pub(super) fn service_account(pod: &Pod) -> &str {
+    let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref());
+    account.filter(|name| !name.is_empty()).unwrap_or("default")
 }
 
 pub(crate) fn identity(pod: &Pod) -> PodIdentity {

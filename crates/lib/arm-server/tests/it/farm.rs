@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use aro_arm::ResourceId;
 use aro_arm::operation::{OperationError, ProvisioningState, StatusView};
@@ -13,6 +14,7 @@ use aro_arm_server::{
 use aro_base::{ETag, Timestamp};
 use aro_runtime::Metrics;
 use aro_store::PageToken;
+use aro_web::{BodyBudget, BodyLimits};
 use axum::Router;
 use axum::body::Body;
 use http::{Method, Response, StatusCode};
@@ -225,7 +227,13 @@ pub struct Server {
 impl Server {
     pub fn start() -> Self {
         let (farm, metrics) = (Arc::new(Farm::default()), Metrics::new());
-        let options = Options { name: "farm", max_body: 1000 };
+        let body = BodyLimits {
+            max: 1000,
+            discard: 0,
+            timeout: Duration::from_secs(20),
+            budget: BodyBudget::of_bytes(1 << 20),
+        };
+        let options = Options { name: "farm", body };
         let server = ArmServer::new(farm.clone(), Farm::routes(), &metrics, &options).unwrap();
         Self { farm, metrics, router: server.into_router() }
     }

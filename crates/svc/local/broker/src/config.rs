@@ -26,6 +26,12 @@ aro_runtime::section! {
         pub servers: Vec<String> = vec!["maestro".to_owned()],
         /// Clients connected at once.
         pub max_connections: usize = 10_000,
+        /// Connections at once that have not sent their CONNECT; a further one ends the oldest of them.
+        pub max_handshakes: usize = 1000,
+        /// Connections of one address; further ones are closed. Agents behind one gateway share an address.
+        pub max_connections_per_peer: usize = 2000,
+        /// The same for a loopback address, which all clients on this machine share.
+        pub max_loopback_connections: usize = 10_000,
         /// The largest packet accepted.
         pub max_packet: ByteSize = ByteSize::bytes(512 * 1024),
         /// Unacknowledged publishes of one client.
@@ -73,6 +79,9 @@ impl Section for BrokerConfig {
         }
         for (key, value) in [
             ("max_connections", self.max_connections),
+            ("max_handshakes", self.max_handshakes),
+            ("max_connections_per_peer", self.max_connections_per_peer),
+            ("max_loopback_connections", self.max_loopback_connections),
             ("queue_messages", self.queue_messages),
             ("receive_maximum", usize::from(self.receive_maximum)),
             ("max_subscriptions", self.max_subscriptions),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aro_base::SharedClock;
 use aro_mqtt::wire::{self, Frame, WireError};
+use aro_net::Pending;
 use aro_pki::Bearer;
 use aro_runtime::{Scope, reached};
 use bytes::BytesMut;
@@ -48,11 +49,15 @@ pub struct Tls {
     pub clock: SharedClock,
 }
 
-/// Serves a connection until it or the scope ends.
-pub async fn run(stream: TcpStream, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope) {
-    let Some(tls) = tls else { return talk(stream, None, std::future::pending(), hub, stop).await };
+/// Serves a connection until it or the scope ends. It occupies its handshake slot until its CONNECT is accepted.
+pub async fn run(stream: TcpStream, mut pending: Pending, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope) {
+    let Some(tls) = tls else { return talk(stream, pending, None, std::future::pending(), hub, stop).await };
     let shaken = tokio::select! {
         () = stop.cancelled() => return,
+        () = pending.evicted() => {
+            hub.metrics.failed_handshakes.inc();
+            return tracing::debug!("TLS handshake evicted by newer connections");
+        }
         shaken = tokio::time::timeout(GREETING, tls.acceptor.accept(stream)) => shaken,
     };
     let stream = match shaken {
@@ -73,11 +78,13 @@ pub async fn run(stream: TcpStream, tls: Option<Tls>, hub: Arc<Hub>, stop: Scope
         hub.metrics.failed_handshakes.inc();
         return tracing::debug!("client certificate cannot be parsed");
     };
-    talk(stream, Some(bearer.subject.common_name), reached(&tls.clock, bearer.until), hub, stop).await;
+    talk(stream, pending, Some(bearer.subject.common_name), reached(&tls.clock, bearer.until), hub, stop)
+        .await;
 }
 
 async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
+    mut pending: Pending,
     certificate: Option<String>,
     expired: impl Future<Output = ()>,
     hub: Arc<Hub>,
@@ -86,6 +93,10 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     let mut buffer = BytesMut::with_capacity(CHUNK);
     let first = tokio::select! {
         () = stop.cancelled() => return,
+        () = pending.evicted() => {
+            hub.metrics.failed_handshakes.inc();
+            return tracing::debug!("client evicted by newer connections before its CONNECT");
+        }
         first = tokio::time::timeout(GREETING, first_packet(&mut stream, &mut buffer, &hub)) => first,
     };
     let Ok(first) = first else {
@@ -102,6 +113,20 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
             tracing::debug!(reason = rejection.reason, certificate, "client rejected");
             return farewell(&mut stream, &handshake::refused(&rejection)).await;
         }
+    };
+    // Held until the client disconnects.
+    let Some(_established) = pending.try_establish() else {
+        hub.metrics.failed_handshakes.inc();
+        if let Some(suppressed) = hub.log_limiter.permit() {
+            tracing::warn!(
+                identity = accepted.identity,
+                suppressed,
+                "connection limit reached; client rejected"
+            );
+        }
+        let rejection =
+            Rejection { code: ConnectReturnCode::ServerBusy, reason: "the broker has too many clients" };
+        return farewell(&mut stream, &handshake::refused(&rejection)).await;
     };
     let keep_alive = Duration::from_secs(u64::from(accepted.keep_alive)).mul_f32(1.5);
     let (identity, client_id) = (accepted.identity.clone(), accepted.client_id.clone());

@@ -50,7 +50,7 @@ pub struct Hub {
     /// By identity and client id: one identity cannot take over another's client id.
     clients: Mutex<HashMap<String, HashMap<String, Arc<Outbox>>>>,
     last_id: AtomicU64,
-    log_limiter: LogLimiter,
+    pub log_limiter: LogLimiter,
 }
 
 /// The outcome of a publish.

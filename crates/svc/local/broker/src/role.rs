@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_base::SharedClock;
+use aro_net::AdmissionLimits;
 use aro_pki::{FileIdentity, IdentityPaths};
 use aro_runtime::{BuildError, Checked, Component, Fault, Role, RunError, Scope, TaskKind};
 use tokio_rustls::TlsAcceptor;
@@ -54,7 +55,13 @@ impl Role for Broker {
             Some(paths) => Some(prove(paths, self.clock, self.config.reread.get(), &scope).await?),
             None => None,
         };
-        listen::start(self.listener, tls, self.hub, self.config.max_connections, &scope);
+        let limits = AdmissionLimits {
+            connections: self.config.max_connections,
+            handshakes: self.config.max_handshakes,
+            per_peer: self.config.max_connections_per_peer,
+            per_loopback_peer: self.config.max_loopback_connections,
+        };
+        listen::start(self.listener, tls, self.hub, limits, &scope);
         self.ready.ready();
         scope.cancelled().await;
         Ok(())

@@ -16,9 +16,13 @@ aro_runtime::section! {
         pub behind_ingress: bool = false,
         /// How large a request body may be.
         pub max_body: ByteSize = ByteSize::mib(4),
+        /// How long a request body may take to arrive.
+        pub body_timeout: Period = Period::secs(30),
+        /// How many bytes of request bodies may be in memory at once; a request beyond that gets 503 and retries.
+        pub body_budget: ByteSize = ByteSize::mib(128),
         /// How much memory rendered answers may take, so that a resource read often is rendered once.
         pub rendered_cache: ByteSize = ByteSize::mib(32),
-        /// How many connections are served at once; more wait to be accepted.
+        /// How many connections are served at once; more wait for a while.
         pub max_connections: usize = 10_000,
         /// How long a connection may take to send its request headers.
         pub header_timeout: Period = Period::secs(15),
@@ -47,6 +51,9 @@ impl Section for FrontendConfig {
         }
         if self.max_body.get() == 0 {
             problems.add("max_body", "must be at least 1B");
+        }
+        if self.body_budget.get() < self.max_body.get() {
+            problems.add("body_budget", "must be at least max_body");
         }
     }
 }

@@ -7,7 +7,7 @@ use aro_control::{Queue, ReconcileMetrics};
 use aro_rp_store::Documents;
 use aro_runtime::{BuildError, Checked, Component, Role, RunError, Scope};
 use aro_store::UnreadableDocuments;
-use aro_web::{ServeOptions, serve};
+use aro_web::{BodyBudget, BodyLimits, ServeOptions, serve};
 use axum::Router;
 
 use crate::cascade;
@@ -54,7 +54,12 @@ impl Role for Frontend {
         });
         let options = Options {
             name: Self::NAME,
-            max_body: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+            body: BodyLimits {
+                max: usize::try_from(config.max_body.get()).unwrap_or(usize::MAX),
+                discard: 0,
+                timeout: config.body_timeout.get(),
+                budget: BodyBudget::of_bytes(config.body_budget.get()),
+            },
         };
         let server = ArmServer::new(shared.clone(), routes(), &ports.metrics, &options)
             .map_err(|error| BuildError::caused("register the routes", error))?;
@@ -69,6 +74,9 @@ impl Role for Frontend {
         cascade::start(&self.shared, &self.reconciles, &scope);
         let options = ServeOptions {
             max_connections: self.config.max_connections,
+            // Behind an ingress it is the only peer.
+            max_connections_per_peer: self.config.max_connections,
+            max_loopback_connections: self.config.max_connections,
             header_timeout: self.config.header_timeout.get(),
             drain: self.config.drain.get(),
             ..ServeOptions::named("frontend")

@@ -17,6 +17,8 @@ pub enum Code {
     General,
     /// 9 as well: a stored row cannot be decoded. A retry does not help.
     Unreadable,
+    /// 9 as well: the budget of request bodies is used up. A retry helps.
+    Overloaded,
     /// 10: the method is not supported.
     NotImplemented,
     /// 17: the body of the request cannot be parsed.
@@ -33,7 +35,7 @@ impl Code {
             Self::Conflict => 6,
             Self::NotFound => 7,
             Self::Validation => 8,
-            Self::General | Self::Unreadable => 9,
+            Self::General | Self::Unreadable | Self::Overloaded => 9,
             Self::NotImplemented => 10,
             Self::Malformed => 17,
             Self::BadRequest => 21,
@@ -48,6 +50,7 @@ impl Code {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Validation | Self::Malformed | Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::General | Self::Unreadable => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Overloaded => StatusCode::TOO_MANY_REQUESTS,
             Self::NotImplemented => StatusCode::METHOD_NOT_ALLOWED,
         }
     }

@@ -253,7 +253,7 @@ fn rejected(event: &Event, fault: &Fault) -> Status {
     };
     let text = format!("failed to {verb} resource: {fault}");
     match fault.code {
-        Code::General | Code::Unreadable | Code::NotImplemented => unavailable(fault),
+        Code::General | Code::Unreadable | Code::Overloaded | Code::NotImplemented => unavailable(fault),
         Code::NotFound => Status::not_found(status_error(404, "NotFound", &text)),
         Code::Forbidden => Status::permission_denied(status_error(403, "Forbidden", &text)),
         Code::Conflict if event.kind.action == Action::Create => {

@@ -37,6 +37,7 @@ pub mod rows;
 pub mod search;
 mod spec_publisher;
 mod spec_queue;
+mod status_queue;
 mod status_receiver;
 mod status_writer;
 mod streams;

@@ -20,14 +20,16 @@ mod operation;
 mod render;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aro_base::chain;
 use aro_runtime::Metrics;
+use aro_web::{BodyBudget, BodyLimits};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use http::header::{CONTENT_TYPE, VARY};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, VARY};
 use http::{HeaderValue, StatusCode, Uri};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -58,11 +60,21 @@ pub trait Ledger: Send + Sync + 'static {
 struct Shared {
     rows: Rows,
     ledger: Arc<dyn Ledger>,
+    body: BodyLimits,
 }
+
+/// The largest request body.
+const MAX_BODY: usize = 1024 * 1024;
+/// Request bodies in memory at once.
+const BODY_BUDGET: u64 = 32 * 1024 * 1024;
+/// How long a request body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The API as a router.
 pub fn router(rows: Rows, ledger: Arc<dyn Ledger>, metrics: &Metrics) -> Router {
-    let inner = routes(Shared { rows, ledger });
+    let budget = BodyBudget::of_bytes(BODY_BUDGET);
+    let body = BodyLimits { max: MAX_BODY, discard: MAX_BODY, timeout: BODY_TIMEOUT, budget };
+    let inner = routes(Shared { rows, ledger, body });
     let metrics = RestMetrics::register(metrics);
     Router::new().fallback(move |request: Request| outer(inner.clone(), metrics.clone(), request))
 }
@@ -152,7 +164,11 @@ fn error_response(fault: &Fault, operation: &OperationId) -> Response {
         "reason": fault.reason,
         "operation_id": operation.as_str(),
     });
-    (fault.code.status(), Json(body)).into_response()
+    let mut response = (fault.code.status(), Json(body)).into_response();
+    if fault.code == Code::Overloaded {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 /// The key is `type` here and not `kind`, as in the original.

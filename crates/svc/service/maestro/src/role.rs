@@ -41,6 +41,9 @@ const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 /// Publishes in flight at once.
 const PUBLISHES: usize = 256;
 
+/// Unacknowledged messages of agents. Several consumers fit, each with a full queue.
+const RECEIVE_WINDOW: u16 = 4000;
+
 /// The Maestro server.
 pub struct MaestroServer {
     config: Checked<MaestroConfig>,
@@ -101,8 +104,20 @@ impl Role for MaestroServer {
             metrics: metrics.clone(),
             log_limiter: log_limiter.clone(),
         };
-        let (receiver, resync_requests) =
-            StatusReceiver::start(topics.clone(), metrics.clone(), Arc::new(writer), log_limiter, &workers);
+        let statuses = Arc::new(StatusRequester {
+            rows: rows.clone(),
+            publisher: publisher.clone(),
+            encoder: encoder.clone(),
+            max_event,
+        });
+        let (receiver, resync_requests) = StatusReceiver::start(
+            topics.clone(),
+            metrics.clone(),
+            Arc::new(writer),
+            &statuses,
+            log_limiter,
+            &workers,
+        );
         let connected = StatusReceiver::connected(&receiver);
         let group = (config.subscription_type == SubscriptionType::Shared).then_some(GROUP);
         let link = Link::start(
@@ -131,12 +146,6 @@ impl Role for MaestroServer {
             .with_options(RunnerOptions { concurrency: PUBLISHES, ..RunnerOptions::default() })
             .with_metrics(&reconciles)
             .start(&workers);
-        let statuses = Arc::new(StatusRequester {
-            rows: rows.clone(),
-            publisher: publisher.clone(),
-            encoder: encoder.clone(),
-            max_event,
-        });
         let responder = SpecResponder {
             rows: rows.clone(),
             publisher: publisher.clone(),
@@ -203,6 +212,7 @@ fn link_options(config: &MaestroConfig, files: Option<IdentityPaths>, replica: &
         credentials: files.map(Credentials::Files),
         server_name: config.broker_server_name.clone(),
         max_packet: usize::try_from(config.max_event.get()).unwrap_or(usize::MAX),
+        receive_window: RECEIVE_WINDOW,
         ..LinkOptions::new(config.broker.clone(), replica)
     }
 }

@@ -1,26 +1,39 @@
 //! Receives the events of agents.
 //!
-//! Statuses of one bundle are stored in order, those of different bundles concurrently (in lanes). A message is acknowledged
-//! once its status is stored. What a crash interrupts, the broker or the next resync delivers again. While the store is
-//! unavailable nothing is acknowledged, and the broker stops sending.
+//! Statuses are stored by a number of workers, fairly over consumers ([`StatusQueue`]). Statuses of one bundle are stored in
+//! order. A message is acknowledged once its status is stored, or dropped because its consumer sends more than can be stored:
+//! then the consumer's statuses are requested again later. What a crash interrupts, the broker or the next resync delivers
+//! again. Receiving never waits for the store: a message of one consumer does not keep those of others waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use aro_base::chain;
 use aro_bundle::{Event, Topics};
 use aro_mqtt::{Ack, Delivery, Inbox};
 use aro_runtime::{Fault, LogLimiter, Scope, TaskKind};
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use crate::agent_event::{AgentEvent, parse_agent_event};
 use crate::metrics::ServerMetrics;
+use crate::resync::StatusRequester;
+use crate::status_queue::{QueueLimits, StatusQueue, Taken};
 use crate::status_writer::StatusWriter;
 
 /// Statuses stored concurrently.
-const LANES: usize = 64;
-/// Statuses that wait in each lane.
-const LANE_DEPTH: usize = 64;
+const WORKERS: usize = 64;
+/// What may wait. All consumers together stay within the broker connection's receive window.
+const LIMITS: QueueLimits = QueueLimits {
+    messages: 500,
+    bytes: 16 * 1024 * 1024,
+    total_bytes: 256 * 1024 * 1024,
+    concurrency: WORKERS / 4,
+};
+/// The pause before dropped statuses are requested again: an agent that floods the server must not make it read all its bundles
+/// without pause.
+const REQUEST_PAUSE: Duration = Duration::from_secs(10);
 /// Resync requests of agents that wait.
 const RESYNCS: usize = 1024;
 /// The least time between log lines about dropped messages; every one is counted.
@@ -33,35 +46,42 @@ pub type Received = (Event, Ack);
 pub struct StatusReceiver {
     topics: Topics,
     metrics: ServerMetrics,
-    lanes: Vec<mpsc::Sender<Received>>,
+    statuses: Arc<Statuses>,
     resyncs: mpsc::Sender<Received>,
     /// An agent that publishes invalid messages without pause must not fill the log.
     log_limiter: Arc<LogLimiter>,
     connected: Arc<Notify>,
 }
 
+/// The statuses that wait, and the workers' signal.
+struct Statuses {
+    queue: Mutex<StatusQueue<Received>>,
+    added: Notify,
+}
+
 impl StatusReceiver {
-    /// Starts the lanes in a scope. Returns the resync requests of agents too.
+    /// Starts the workers in a scope. Returns the resync requests of agents too.
     pub fn start(
         topics: Topics,
         metrics: ServerMetrics,
         writer: Arc<StatusWriter>,
+        requester: &Arc<StatusRequester>,
         log_limiter: Arc<LogLimiter>,
         scope: &Scope,
     ) -> (Arc<Self>, mpsc::Receiver<Received>) {
-        let mut lanes = Vec::with_capacity(LANES);
-        for _ in 0..LANES {
-            let (sender, receiver) = mpsc::channel(LANE_DEPTH);
-            lanes.push(sender);
-            let (writer, inside) = (writer.clone(), scope.clone());
+        let queue = Mutex::new(StatusQueue::new(LIMITS));
+        let statuses = Arc::new(Statuses { queue, added: Notify::new() });
+        for _ in 0..WORKERS {
+            let (statuses, writer, requester) = (statuses.clone(), writer.clone(), requester.clone());
+            let inside = scope.clone();
             scope.spawn(TaskKind::Worker, "statuses", async move {
-                store_lane(&writer, receiver, &inside).await;
+                store_statuses(&statuses, &writer, &requester, &inside).await;
                 Ok::<_, Fault>(())
             });
         }
         let (resyncs, requests) = mpsc::channel(RESYNCS);
         let connected = Arc::new(Notify::new());
-        (Arc::new(Self { topics, metrics, lanes, resyncs, log_limiter, connected }), requests)
+        (Arc::new(Self { topics, metrics, statuses, resyncs, log_limiter, connected }), requests)
     }
 
     /// Notified after every connect.
@@ -81,9 +101,7 @@ impl Inbox for StatusReceiver {
         match parse_agent_event(&self.topics, &topic, &message) {
             Ok(AgentEvent::Status(event)) => {
                 self.metrics.received(event.kind);
-                let lane = lane_of(event.resource_id.as_deref().unwrap_or_default(), self.lanes.len());
-                // A full lane blocks the delivery of further messages, and so the broker.
-                let _ = self.lanes[lane].send((event, ack)).await;
+                self.enqueue(event, message.payload.len(), ack);
             }
             Ok(AgentEvent::SpecResync(event)) => {
                 self.metrics.received(event.kind);
@@ -100,24 +118,68 @@ impl Inbox for StatusReceiver {
     }
 }
 
-fn lane_of(bundle: &str, lanes: usize) -> usize {
-    use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(bundle) as usize % lanes
+impl StatusReceiver {
+    /// Enqueues a status. One that does not fit is acknowledged: it must not occupy the receive window of the others.
+    fn enqueue(&self, event: Event, bytes: usize, ack: Ack) {
+        let (consumer, bundle) = (event.cluster_name.clone(), event.resource_id.clone().unwrap_or_default());
+        let added = self.statuses.queue.lock().add(&consumer, &bundle, bytes, (event, ack));
+        match added {
+            Ok(()) => self.statuses.added.notify_one(),
+            Err((_, ack)) => {
+                self.metrics.refused("flooding");
+                if let Some(suppressed) = self.log_limiter.permit() {
+                    tracing::warn!(
+                        consumer,
+                        suppressed,
+                        "status queue of a consumer full; status dropped until it is requested again"
+                    );
+                }
+                ack.done();
+            }
+        }
+    }
 }
 
-/// Stores the statuses of one lane one after another.
-async fn store_lane(writer: &StatusWriter, mut received: mpsc::Receiver<Received>, scope: &Scope) {
+/// Stores statuses one after another.
+async fn store_statuses(
+    statuses: &Statuses,
+    writer: &StatusWriter,
+    requester: &Arc<StatusRequester>,
+    scope: &Scope,
+) {
     loop {
-        let next = tokio::select! {
-            biased;
-            () = scope.cancelled() => return,
-            next = received.recv() => next,
+        let taken = statuses.queue.lock().next();
+        let Some(Taken { consumer, bundle, bytes, status: (event, ack) }) = taken else {
+            tokio::select! {
+                biased;
+                () = scope.cancelled() => return,
+                () = statuses.added.notified() => continue,
+            }
         };
-        let Some((event, ack)) = next else { return };
         tokio::select! {
             biased;
             () = scope.cancelled() => return,
             () = writer.store(&event) => ack.done(),
         }
+        if statuses.queue.lock().finish(&consumer, &bundle, bytes) {
+            request_dropped(requester.clone(), consumer, scope);
+        }
     }
+}
+
+/// Requests the statuses of a consumer after a pause.
+fn request_dropped(requester: Arc<StatusRequester>, consumer: String, scope: &Scope) {
+    let inside = scope.clone();
+    scope.spawn(TaskKind::Helper, "dropped statuses", async move {
+        tokio::select! {
+            biased;
+            () = inside.cancelled() => return Ok::<_, Fault>(()),
+            () = tokio::time::sleep(REQUEST_PAUSE) => {}
+        }
+        // If the broker is not connected, the resync after the next connect requests them.
+        if let Err(error) = requester.request(&consumer).await {
+            tracing::warn!(consumer, error = %chain(&error), "dropped statuses could not be requested");
+        }
+        Ok(())
+    });
 }

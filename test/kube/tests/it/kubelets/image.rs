@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aro_kube_kubelet::{ContainerSpec, Image, Images, Started};
+use aro_kube_kubelet::{ContainerSpec, Image, Images, Started, Workload};
 use aro_runtime::{Fault, Readiness, Scope, TaskKind};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -67,7 +67,17 @@ impl Images for TestImages {
 
 struct Echo(TestImages);
 
+/// Pods of this service account may not run the image.
+pub const REFUSED_ACCOUNT: &str = "tenant";
+
 impl Image for Echo {
+    fn allow(&self, workload: &Workload<'_>) -> Result<(), String> {
+        if workload.service_account == REFUSED_ACCOUNT {
+            return Err(format!("not for {}", workload.namespace));
+        }
+        Ok(())
+    }
+
     fn start(&self, container: ContainerSpec, scope: Scope) -> BoxFuture<'static, Result<Started, Fault>> {
         let control = self.0.of(&container.pod.name);
         async move {

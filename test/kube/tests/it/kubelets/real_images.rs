@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result, ensure};
 use aro_fixtures::wait;
 use aro_kube_kubelet::ContainerSpec;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod, Secret, ServiceAccount};
 use kube::Client;
-use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::AuthInfo;
 use serde_json::{Value, json};
 
-use super::image::{IMAGE, PORT, TestImages};
-use super::server::{Server, condition};
+use super::image::{IMAGE, PORT, REFUSED_ACCOUNT, TestImages};
+use super::server::{Place, Server, condition};
 
 fn read(given: &ContainerSpec, path: &str) -> Result<String> {
     let file = given.locate(path.as_ref()).with_context(|| format!("{path} is there"))?;
@@ -110,6 +110,59 @@ pub async fn a_container_gets_its_files_and_variables(server: &Server) -> Result
     place.until_gone("reader").await?;
     wait::until("its files to go", || async { Ok(server.pod_dirs("files").is_empty().then_some(())) })
         .await?;
+    node.stop().await
+}
+
+/// The messages of the warnings about a pod.
+async fn warnings(place: &Place, pod: &str) -> Result<Vec<String>> {
+    let selector = format!("involvedObject.name={pod},type=Warning");
+    let events = place.api::<Event>().list(&ListParams::default().fields(&selector)).await?;
+    Ok(events.items.into_iter().filter_map(|event| event.message).collect())
+}
+
+pub async fn pod_that_may_not_run_an_image_gets_an_error_and_never_a_container(
+    server: &Server,
+) -> Result<()> {
+    let images = TestImages::default();
+    let node = server.kubelet("refused", &images).await;
+    let place = server.namespace("refused").await?;
+    place.make::<ServiceAccount>(json!({"metadata": {"name": REFUSED_ACCOUNT}})).await?;
+    let spec = json!({
+        "serviceAccountName": REFUSED_ACCOUNT,
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+        "containers": [{"name": "c", "image": IMAGE}],
+    });
+    place.pod("tenant", &node, &json!({}), spec).await?;
+    let waiting = |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"].clone();
+    let pod =
+        place.until("tenant", "refused", |pod| waiting(pod)["reason"] == "CreateContainerError").await?;
+    let message = waiting(&pod)["message"].as_str().unwrap_or_default().to_owned();
+    ensure!(message == format!("image \"{IMAGE}\" is refused: not for {}", place.namespace), "{message}");
+    wait::until("an event about it", || async {
+        let told = warnings(&place, "tenant").await?;
+        Ok(told.iter().any(|told| told.contains("is refused")).then_some(()))
+    })
+    .await?;
+    ensure!(images.of("tenant").count() == 0, "it was never started");
+    ensure!(server.pod_dirs("refused").is_empty(), "nothing was made for it on the node");
+    node.stop().await
+}
+
+pub async fn host_path_that_is_not_allowed_is_not_mounted(server: &Server) -> Result<()> {
+    let images = TestImages::default();
+    let node = server.kubelet("hostpath", &images).await;
+    let place = server.namespace("hostpath").await?;
+    let spec = json!({
+        "volumes": [{"name": "etc", "hostPath": {"path": "/etc"}}],
+        "containers": [{"name": "c", "image": IMAGE, "volumeMounts": [{"name": "etc", "mountPath": "/host"}]}],
+    });
+    place.pod("nosy", &node, &json!({}), spec).await?;
+    wait::until("an event about the host path", || async {
+        let told = warnings(&place, "nosy").await?;
+        Ok(told.iter().any(|told| told.contains("is not among the host paths")).then_some(()))
+    })
+    .await?;
+    ensure!(images.of("nosy").count() == 0, "it was never started");
     node.stop().await
 }
 

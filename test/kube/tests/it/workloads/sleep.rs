@@ -34,6 +34,7 @@ impl House {
         let clusters = Clusters::open(data.path(), false, 1000, "kube.localhost", SystemClock::shared())?;
         clusters.start_internal_controllers(&ReconcileMetrics::default(), &scope);
         let activation = ActivationOptions {
+            host_paths: Vec::new(),
             clock: SystemClock::shared(),
             metrics: ReconcileMetrics::default(),
             active: Observer::new(&Metrics::new()).active.clone(),

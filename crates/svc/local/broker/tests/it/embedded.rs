@@ -47,6 +47,28 @@ async fn a_slow_consumer_is_disconnected_and_costs_no_more_than_its_queue() -> R
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_open_handshakes_do_not_keep_other_clients_out() -> Result<()> {
+    let certificates = Certificates::new()?;
+    let mut broker = TestBroker::embedded(&certificates).await?;
+    broker.stop().await?;
+    if let TestBroker::Embedded { config, .. } = &mut broker {
+        (config.max_connections, config.max_handshakes) = (2, 4);
+    }
+    broker.start().await?;
+    // Far more than there are slots of either kind, and none of them ever sends a byte.
+    let mut stalled = Vec::new();
+    for _ in 0..50 {
+        stalled.push(tokio::net::TcpStream::connect(broker.address()).await?);
+    }
+    let server = Peer::start(options(&broker, &certificates, "maestro", "maestro-1")?, &[], Kept::default());
+    server.up().await?;
+    let agent = Peer::start(options(&broker, &certificates, "c1", "c1-1")?, &[TO_C1], Kept::default());
+    agent.up().await?;
+    server.link.publish(TO_C1, message("still here")).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_leaves_nothing_running_and_clients_are_told() -> Result<()> {
     let mut broker = TestBroker::embedded_with(BrokerConfig::default()).await?;
     let agent = Peer::start(plain(&broker, "c1"), &[TO_C1], Kept::default());

@@ -26,7 +26,12 @@ pub(super) async fn list(State(shared): Ctx, RawQuery(query): RawQuery) -> Answe
         None => render::bundle(document.body.get(), out),
         Some(fields) => projected(fields, out, |out| render::bundle(document.body.get(), out)),
     };
-    streamed("ResourceBundleList", count, &listing, read, show).await
+    streamed("ResourceBundleList", count, &listing, read, weigh, show).await
+}
+
+/// The size of a document in memory.
+pub(super) fn weigh(document: &Document) -> usize {
+    document.body.get().len()
 }
 
 /// Renders an item, and then removes the fields that are not selected.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::{Body, to_bytes};
+use aro_web::{BodyError, BodyLimits};
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::IntoResponse as _;
 use http::StatusCode;
@@ -17,8 +18,8 @@ use crate::fault::{Code, Fault};
 use crate::rows::{Consumer, Row};
 use crate::search::Table;
 
-/// Bytes of a request body.
-const MAX_BODY: usize = 1024 * 1024;
+/// The size of a consumer in memory, approximately.
+const CONSUMER_BYTES: usize = 1024;
 
 #[derive(Deserialize)]
 struct New {
@@ -45,11 +46,11 @@ pub(super) async fn list(State(shared): Ctx, RawQuery(query): RawQuery) -> Answe
         None => render::consumer(&row.value, out),
         Some(fields) => projected(fields, out, |out| render::consumer(&row.value, out)),
     };
-    streamed("ConsumerList", count, &listing, read, show).await
+    streamed("ConsumerList", count, &listing, read, |_| CONSUMER_BYTES, show).await
 }
 
 pub(super) async fn create(State(shared): Ctx, body: Body) -> Answer {
-    let new: New = read(body).await?;
+    let new: New = read(body, &shared.body).await?;
     if new.id.is_some_and(|id| !id.is_empty()) {
         return Err(Fault::new(Code::Validation, "id must be empty"));
     }
@@ -62,7 +63,7 @@ pub(super) async fn one(State(shared): Ctx, Path(id): Path<String>) -> Answer {
 }
 
 pub(super) async fn patch(State(shared): Ctx, Path(id): Path<String>, body: Body) -> Answer {
-    let patch: Patch = read(body).await?;
+    let patch: Patch = read(body, &shared.body).await?;
     let row = match patch.labels {
         Some(labels) => shared.rows.label_consumer(&id, &labels).await?,
         None => shared.rows.consumer_by_id(&id).await?,
@@ -81,8 +82,11 @@ fn shown(status: StatusCode, row: &Row<Consumer>) -> Answer {
     Ok(json_text(status, out))
 }
 
-async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Fault> {
+async fn read<T: DeserializeOwned>(body: Body, limits: &BodyLimits) -> Result<T, Fault> {
     let malformed = |why: String| Fault::new(Code::Malformed, format!("Invalid request format: {why}"));
-    let bytes = to_bytes(body, MAX_BODY).await.map_err(|error| malformed(error.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))
+    let held = limits.read(body).await.map_err(|error| match error {
+        BodyError::OverBudget => Fault::new(Code::Overloaded, "too many requests are in flight; retry later"),
+        other => malformed(other.to_string()),
+    })?;
+    serde_json::from_slice(&held.bytes()).map_err(|error| malformed(error.to_string()))
 }
