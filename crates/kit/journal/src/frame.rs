@@ -54,8 +54,9 @@ pub(crate) fn read(bytes: &[u8], segment: SegmentId) -> Found<'_> {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
         return if bytes.iter().all(|byte| *byte == 0) { Found::End } else { Found::Bad };
     };
-    let [a, b, c, d, e, f, g, h] = *header;
-    let (word, sum) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+    // The length is in the lower half, the checksum in the upper.
+    let header = u64::from_le_bytes(*header);
+    let (word, sum) = (header as u32, (header >> 32) as u32);
     if word == 0 && sum == 0 {
         return Found::End;
     }
