@@ -68,7 +68,7 @@ fn next_steps(frontend: &str) -> String {
          curl -X PUT '{subscription}?api-version=2.0' -H 'content-type: application/json' \
          -d '{{\"state\":\"Registered\",\"registrationDate\":\"2024-01-01T00:00:00Z\",\"properties\":{{\"tenantId\":\"00000000-0000-0000-0000-000000000002\"}}}}'
   \
-         curl '{subscription}/providers/Microsoft.RedHatOpenShift/hcpOpenShiftClusters?api-version=2024-06-10-preview'
+         curl '{subscription}/providers/Microsoft.RedHatOpenShift/hcpOpenShiftClusters?api-version=2026-10-01'
 "
     )
 }

@@ -18,7 +18,7 @@ pub enum StartError {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The data directory could not be made, or not be closed to other users.
-    #[error("take the data directory `{path}`")]
+    #[error("cannot use the data directory `{path}`")]
     DataDir {
         /// Which one.
         path: String,
@@ -30,7 +30,7 @@ pub enum StartError {
     #[error(transparent)]
     Secret(#[from] SecretFileError),
     /// The store could not be opened.
-    #[error("open the {kind} store")]
+    #[error("cannot open the {kind} store")]
     Store {
         /// Which kind.
         kind: &'static str,
@@ -39,7 +39,7 @@ pub enum StartError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A role could not be built.
-    #[error("build the role `{role}`")]
+    #[error("cannot build the role `{role}`")]
     Build {
         /// Which one.
         role: &'static str,
@@ -48,7 +48,7 @@ pub enum StartError {
         source: BuildError,
     },
     /// A role failed before it was ready.
-    #[error("start")]
+    #[error("start failed")]
     Failed(#[source] Arc<Failure>),
     /// Not ready in time.
     #[error("not ready after {after}: {waiting}")]

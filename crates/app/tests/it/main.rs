@@ -105,7 +105,7 @@ async fn a_data_directory_has_one_owner() {
     let home = tempfile::tempdir().unwrap();
     let first = start(&sources(), DataDir::kept(home.path())).await.unwrap();
     let error = start(&sources(), DataDir::kept(home.path())).await.unwrap_err();
-    assert!(chain(&error).to_string().starts_with("open the sqlite store: "), "{}", chain(&error));
+    assert!(chain(&error).to_string().starts_with("cannot open the sqlite store: "), "{}", chain(&error));
     first.stop().await.unwrap();
 }
 
@@ -118,7 +118,7 @@ async fn postgres_is_migrated_on_demand_only_and_then_serves_two_replicas() {
     let sources = sources().set("store.kind", "postgres").set("store.url_file", path);
 
     let error = start(&sources, DataDir::ephemeral().unwrap()).await.unwrap_err();
-    assert!(chain(&error).to_string().starts_with("open the postgres store: "), "{}", chain(&error));
+    assert!(chain(&error).to_string().starts_with("cannot open the postgres store: "), "{}", chain(&error));
 
     let data = DataDir::ephemeral().unwrap();
     let config = AppConfig::load(&sources).unwrap();

@@ -75,7 +75,7 @@ pub enum PlannedError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Controller(E),
     /// The gate closed between two acts; the next pass is a preview.
-    #[error("apply withheld: {0:?}")]
+    #[error("apply skipped: {0:?}")]
     Withheld(Reason),
 }
 

@@ -186,7 +186,7 @@ impl<T: Send + 'static> Journal<T> {
         if let Some(thread) = thread
             && thread.join().is_err()
         {
-            tracing::error!("the log's writer had panicked");
+            tracing::error!("journal writer had panicked");
         }
         // Another log may be opened here as soon as this one is closed, however many handles are left.
         if let Err(error) = self.shared.lock.unlock() {

@@ -102,7 +102,7 @@ pub(crate) fn replay(
     if !last || frame::later_flush_follows(rest, id) {
         return Err(OpenError::Damaged { path, offset: at as u64 });
     }
-    tracing::warn!(path = %path.display(), offset = at, "the end of the log was cut off by a crash");
+    tracing::warn!(path = %path.display(), offset = at, "incomplete last flush found after a crash; journal truncated at the offset");
     cut(&path, at as u64).map_err(|source| OpenError::io("cut", &path, source))
 }
 

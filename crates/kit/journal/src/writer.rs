@@ -57,10 +57,10 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
         // The owner's callback or this code has panicked: what was written is not known to be consistent, so nothing of
         // this is used again but the queue and the callback.
         if catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
-            tracing::error!(dir = %self.shared.dir.display(), "the log's writer panicked; no write is accepted any more");
+            tracing::error!(dir = %self.shared.dir.display(), "journal writer panicked; all writes are rejected until restart");
             let failed = catch_unwind(AssertUnwindSafe(|| self.fail(Vec::new())));
             if failed.is_err() {
-                tracing::error!("the owner of the log panicked while it learned of the failure");
+                tracing::error!("failure callback panicked");
             }
         }
     }
@@ -98,7 +98,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
             match self.write(&mut bytes, &lengths) {
                 Ok(()) => (self.committed)(tickets, Outcome::Durable),
                 Err(error) => {
-                    tracing::error!(%error, dir = %self.shared.dir.display(), "the log cannot be written; no write is accepted any more");
+                    tracing::error!(%error, dir = %self.shared.dir.display(), "journal write failed; all writes are rejected until restart");
                     self.fail(tickets);
                     return;
                 }

@@ -49,15 +49,15 @@ pub enum ClustersError {
     Name(String),
     #[error("there is no cluster `{0}`")]
     Unknown(String),
-    #[error("keys of cluster `{cluster}`")]
+    #[error("cannot load the keys of cluster `{cluster}`")]
     Keys {
         cluster: String,
         #[source]
         source: KeysError,
     },
-    #[error("storage of Kubernetes objects")]
+    #[error("cannot open the object storage")]
     Storage(#[source] EngineError),
-    #[error("fill the new cluster `{cluster}`")]
+    #[error("cannot bootstrap cluster `{cluster}`")]
     Bootstrap {
         cluster: String,
         #[source]

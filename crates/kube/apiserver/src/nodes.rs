@@ -76,7 +76,7 @@ fn refused(error: NodeError, pod: &PodIdentity) -> Status {
 pub fn not_possible(resource: &str, subresource: &str) -> Status {
     let instead = match (resource, subresource) {
         ("pods", "exec") => {
-            "pods here are no processes in which others could be started; see their logs with `kubectl logs`, and reach \
+            "containers are not OS processes in this server, so this is not supported; see their logs with `kubectl logs`, and reach \
              their ports with `kubectl port-forward`"
         }
         ("pods", "attach") => {

@@ -135,7 +135,7 @@ impl Controller {
                 lost = lost.len(),
                 of = nodes.len(),
                 ?mode,
-                "how many nodes are lost has changed what is done about it"
+                "eviction mode changed with the share of nodes that are not ready"
             );
             for node in lost {
                 self.queue.add(key_of(&**node));

@@ -33,7 +33,7 @@ pub enum ClientError {
         source: Box<kube::Error>,
     },
     /// There is neither a service account nor a kubeconfig.
-    #[error("there is no cluster around: neither a pod's service account nor a kubeconfig")]
+    #[error("no cluster configuration found: neither a pod's service account nor a kubeconfig")]
     Surroundings(#[source] Box<kube::config::InferConfigError>),
     /// No client is registered for that cluster.
     #[error("no cluster `{0}` is known here")]

@@ -52,7 +52,7 @@ pub enum ConditionError {
     #[error("the condition holds the character U+0000")]
     Nul,
     /// Infinite, or not a number at all.
-    #[error("the condition holds a number that is none")]
+    #[error("the condition contains NaN or an infinite number")]
     Number,
 }
 

@@ -128,7 +128,7 @@ impl Worker {
         match self.clean(id) {
             Ok(done) => done,
             Err(error) => {
-                tracing::error!(error = %chain(&error), "the log's oldest segment could not be cleaned");
+                tracing::error!(error = %chain(&error), "journal compaction failed");
                 false
             }
         }

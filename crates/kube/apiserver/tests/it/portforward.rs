@@ -205,7 +205,7 @@ async fn forwarding_needs_the_permission_to_create_and_another_protocol() {
 async fn what_is_not_possible_says_what_to_do_instead() {
     let world = World::new().await;
     for (path, expected) in [
-        ("/api/v1/namespaces/default/pods/p/exec?command=sh", "pods/exec: pods here are no processes"),
+        ("/api/v1/namespaces/default/pods/p/exec?command=sh", "pods/exec: containers are not OS processes"),
         ("/api/v1/namespaces/default/pods/p/attach", "`kubectl logs --follow`"),
         ("/api/v1/namespaces/default/pods/p/proxy", "`kubectl port-forward`"),
         ("/api/v1/namespaces/default/services/s/proxy", "`kubectl port-forward`"),

@@ -216,5 +216,5 @@ fn store_fault(error: StoreError) -> Fault {
 
 /// Other writers change the document faster than it can be written.
 fn contended(id: &str) -> Fault {
-    Fault::new(Code::Conflict, format!("the resource changes all the time, try again, id: {id}"))
+    Fault::new(Code::Conflict, format!("the resource was modified concurrently; retry, id: {id}"))
 }

@@ -39,7 +39,7 @@ pub(super) async fn list(State(shared): Ctx, Query(query): Query<ListQuery>) -> 
     let (rows, next) = match query.state.as_deref() {
         Some("undelivered") => shared.rows.undelivered_bundles(consumer, page).await?,
         None | Some("" | "all") => shared.rows.bundles(consumer, page).await?,
-        Some(_) => return Err(Fault::new(Code::BadRequest, "state is undelivered or all")),
+        Some(_) => return Err(Fault::new(Code::BadRequest, "`state` must be `undelivered` or `all`")),
     };
     let items: Vec<_> = rows.iter().map(|row| shared.ledger.entry(&row.value)).collect();
     let next = next.map(|token| token.as_str().to_owned());

@@ -245,7 +245,7 @@ impl<T> Writer<T> {
         }
         self.bytes += out.len() - before;
         if self.bytes > self.budget.page.saturating_mul(2) {
-            return Err(Fault::new(Code::General, "a page is much larger than its first items"));
+            return Err(Fault::new(Code::General, "the page exceeds the size limit; request a smaller `size`"));
         }
         Ok(())
     }
