@@ -30,7 +30,7 @@ async fn connect(server: &ByServerName, now: Timestamp) -> io::Result<Ends> {
     let mut roots = RootCertStore::empty();
     let authority = cluster.keys.authority.certificate();
     roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = aro_pki::crypto_provider();
     let config = ClientConfig::builder_with_details(provider, Arc::new(Now(now)))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -66,7 +66,13 @@ async fn the_serving_certificate_is_renewed_before_it_expires_and_connections_st
     let server = ByServerName {
         clusters,
         default: Some("one".into()),
-        max_body: 1024,
+        body: aro_web::BodyLimits {
+            max: 1024,
+            discard: 0,
+            timeout: std::time::Duration::from_secs(1),
+            budget: aro_web::BodyBudget::unlimited(),
+        },
+        body_share: 1024,
         observer: Observer::new(&Metrics::default()),
     };
     let days = |days: i64| SignedDuration::from_hours(days * 24);
