@@ -52,8 +52,11 @@ impl Rendered {
     }
 }
 
-/// The only form in which client-go reads `/openapi/v2`.
+/// The only form in which client-go reads `/openapi/v2`, as it asks for it.
 const OPENAPI_V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// The same as a media type that Go can parse.
+const OPENAPI_V2_PROTOBUF_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// What the server says it is: the release whose API it follows.
 pub fn version() -> Value {
@@ -103,11 +106,11 @@ pub fn answer(
         },
         ["api", version] => resource_list("", version, resources()),
         ["apis", group, version] => resource_list(group, version, resources()),
-        ["openapi", "v2"] if accept.is_some_and(|accept| accept.contains(OPENAPI_V2_PROTOBUF)) => {
+        ["openapi", "v2"] if accept.is_some_and(wants_protobuf) => {
             let document = cluster
                 .documents
                 .get_bytes(&types, "v2 protobuf", || openapi::v2_protobuf(described(&served)));
-            answer::text(200, OPENAPI_V2_PROTOBUF, document)
+            answer::text(200, OPENAPI_V2_PROTOBUF_TYPE, document)
         }
         ["openapi", "v2"] => answer::json_bytes(
             200,
@@ -126,6 +129,10 @@ pub fn answer(
         ["openid", "v1", "jwks"] => crate::identity::tokens::jwks(cluster),
         _ => missing(),
     }
+}
+
+fn wants_protobuf(accept: &str) -> bool {
+    [OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_TYPE].iter().any(|known| accept.contains(known))
 }
 
 fn discovery_answer(bytes: bytes::Bytes) -> Answer {

@@ -6,6 +6,7 @@
 mod defaults;
 mod extensions;
 pub(crate) mod names;
+mod patterns;
 mod rules;
 mod schema;
 mod settle;
@@ -29,6 +30,7 @@ pub fn admit(new: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
     versions::each(spec, &mut errors);
     names::names(spec, &mut errors);
     versions::shared(spec, &mut errors);
+    patterns::budget(spec, &mut errors);
     conversion(spec, &mut errors);
     versions::stored(new, &mut errors);
     if let Some(old) = old {

@@ -245,7 +245,10 @@ impl<T> Writer<T> {
         }
         self.bytes += out.len() - before;
         if self.bytes > self.budget.page.saturating_mul(2) {
-            return Err(Fault::new(Code::General, "the page exceeds the size limit; request a smaller `size`"));
+            return Err(Fault::new(
+                Code::General,
+                "the page exceeds the size limit; request a smaller `size`",
+            ));
         }
         Ok(())
     }
