@@ -159,7 +159,7 @@ fn after_string(bytes: &[u8], quote: usize) -> usize {
         } else if bytes.get(at..at + close).is_some_and(|text| text.iter().all(|byte| *byte == mark)) {
             return at + close;
         } else if byte == b'\n' && !triple {
-            // Not closed: the parser says so.
+            // Not closed: the parser reports it.
             return at;
         } else {
             at += 1;
