@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Errors;
 use crate::go_regex;
 
-/// The parts of all patterns, seven times those of OpenShift's largest definition: some 80 MiB when all are in use.
+/// The parts of all patterns, seven times those of OpenShift's largest single pattern: some 80 MiB when all are in use.
 const MAX_COST: u64 = 4_000_000;
 
 pub(super) fn budget(spec: &Value, errors: &mut Errors) {
