@@ -20,7 +20,7 @@ use aro_app::Registry;
 use crate::cli::{Command, GenArgs, GenCommand, Invocation};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(Registry::ARO, std::env::args_os()) {
