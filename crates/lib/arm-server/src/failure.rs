@@ -60,6 +60,8 @@ pub enum Failure {
     Contention,
     /// A service behind the provider refuses.
     Refused(ArmError),
+    /// The provider refuses with a code of its own.
+    Coded(Box<CodedError>),
     /// A service the provider depends on does not answer; nothing was written.
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
     /// The operation whose result is asked for did not succeed.
@@ -68,6 +70,39 @@ pub enum Failure {
     Internal(Box<dyn std::error::Error + Send + Sync>),
     /// A handler panicked.
     Panicked,
+}
+
+/// An error of a provider whose codes are not those of `aro-arm`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodedError {
+    pub status: StatusCode,
+    pub code: &'static str,
+    pub message: String,
+    pub target: Option<String>,
+    /// How long the client waits before it repeats the request, in seconds.
+    pub retry_after: Option<u32>,
+}
+
+impl CodedError {
+    fn into_answer(self) -> Answer {
+        #[derive(serde::Serialize)]
+        struct Body<'a> {
+            code: &'a str,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            target: Option<&'a str>,
+        }
+        #[derive(serde::Serialize)]
+        struct Envelope<'a> {
+            error: Body<'a>,
+        }
+        let error = Body { code: self.code, message: &self.message, target: self.target.as_deref() };
+        let mut answer = Answer::json(self.status, &Envelope { error })
+            .header("x-ms-error-code", self.code)
+            .retry_after(self.retry_after);
+        answer.error_code = Some(self.code);
+        answer
+    }
 }
 
 /// How long a client waits after a 503.
@@ -183,6 +218,7 @@ impl Failure {
                 Code::ResourceNotFound => Answer::error(S::NOT_FOUND, &refusal),
                 _ => Answer::error(S::BAD_REQUEST, &refusal),
             },
+            Self::Coded(error) => error.into_answer(),
             Self::Unavailable(_) => Answer::error(
                 S::SERVICE_UNAVAILABLE,
                 &ArmError::new(

@@ -36,7 +36,7 @@ mod subscription_state;
 
 pub use answer::Answer;
 pub use caller::{Caller, UserAgent};
-pub use failure::Failure;
+pub use failure::{CodedError, Failure};
 pub use links::ClientUrl;
 pub use pipeline::{ArmServer, Options};
 pub use precondition::Preconditions;

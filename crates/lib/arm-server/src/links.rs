@@ -41,6 +41,11 @@ impl ClientUrl {
         url.into()
     }
 
+    /// The address itself.
+    pub fn here(&self) -> String {
+        self.0.to_string()
+    }
+
     /// The link to the next page.
     pub fn next_page(&self, token: &str) -> String {
         let mut url = self.0.clone();

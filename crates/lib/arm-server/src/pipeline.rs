@@ -94,7 +94,7 @@ impl<P: Provider> ArmServer<P> {
             if let Some(cause) = failure.cause() {
                 exchange.failed(&caller, cause);
             }
-            failure.into_answer()
+            self.provider.refuse(failure, parts.uri.path())
         });
         self.observer.finished(&exchange, &caller, &answer, started.elapsed());
 

@@ -32,6 +32,12 @@ pub trait Provider: Send + Sync + 'static {
         async { Ok(None) }
     }
 
+    /// Renders a failure. A provider that refuses in words of its own translates here what the pipeline found.
+    fn refuse(&self, failure: Failure, path: &str) -> Answer {
+        let _ = path;
+        failure.into_answer()
+    }
+
     /// Answers a request that passed the pipeline.
     fn answer(
         &self,

@@ -25,9 +25,14 @@ impl QueryParameters {
 
     /// Which page of a list is asked for. `Err` is the text for the caller.
     pub fn page(&self) -> Result<Page, String> {
+        self.page_within(DEFAULT_PAGE, LARGEST_PAGE)
+    }
+
+    /// The same for lists with other sizes of pages.
+    pub fn page_within(&self, default: usize, largest: usize) -> Result<Page, String> {
         let size = match self.get("$top").map(str::parse::<usize>) {
-            None => DEFAULT_PAGE,
-            Some(Ok(top)) if top > 0 => top.min(LARGEST_PAGE),
+            None => default,
+            Some(Ok(top)) if top > 0 => top.min(largest),
             Some(_) => {
                 return Err("The query parameter '$top' must be a whole number greater than 0.".to_owned());
             }

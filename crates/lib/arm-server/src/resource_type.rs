@@ -95,6 +95,7 @@ impl<E, V: Copy> ResourceType<E, V> {
             methods,
             versions: Some(versions.clone()),
             checks_subscription,
+            at_any_scope: false,
         })
     }
 }

@@ -4,6 +4,7 @@
 //! A known path with a wrong method is distinct from an unknown path, so that the answer can be 405 with `Allow`
 //! instead of 404. The table is a tree by segments: the cost of a match does not grow with the number of types.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use aro_arm::ResourceId;
@@ -29,12 +30,28 @@ pub struct Route<E, V> {
     pub versions: Option<Arc<Versions<V>>>,
     /// Whether the state of the subscription decides about the request.
     pub checks_subscription: bool,
+    /// Whether the pattern stands below any scope: a subscription, a group, a resource or nothing. Such a pattern begins with
+    /// `/providers/`.
+    pub at_any_scope: bool,
 }
 
 impl<E, V> Route<E, V> {
     /// A route that needs neither an api-version nor a subscription in a certain state.
     pub fn unchecked(pattern: impl Into<String>, endpoint: E, methods: &'static [&'static str]) -> Self {
-        Self { endpoint, pattern: pattern.into(), methods, versions: None, checks_subscription: false }
+        Self {
+            endpoint,
+            pattern: pattern.into(),
+            methods,
+            versions: None,
+            checks_subscription: false,
+            at_any_scope: false,
+        }
+    }
+
+    /// Serves the pattern below any scope.
+    pub fn at_any_scope(mut self) -> Self {
+        self.at_any_scope = true;
+        self
     }
 
     /// Requires an api-version.
@@ -71,13 +88,20 @@ struct Shape {
     types: Vec<String>,
 }
 
-/// All routes of a provider.
+/// All routes of a provider. Patterns at any scope are a tree of their own: what stands before their `/providers/` is the
+/// scope and not matched.
 #[derive(Debug)]
 pub struct RouteTable<E, V> {
     nodes: Vec<Node>,
     routes: Vec<(Route<E, V>, Arc<Shape>)>,
     depth: usize,
 }
+
+/// The roots of the two trees in [`RouteTable::nodes`].
+const FIXED: usize = 0;
+const AT_ANY_SCOPE: usize = 1;
+/// The most segments of a path; the longest ids have fewer.
+const LONGEST: usize = 64;
 
 #[derive(Debug, Default)]
 struct Node {
@@ -97,7 +121,8 @@ pub enum NoMatch {
 impl<E: Copy, V> RouteTable<E, V> {
     /// Builds the table. Where a word and a name are possible at the same place, the word wins.
     pub fn new(routes: impl IntoIterator<Item = Route<E, V>>) -> Result<Self, RouteError> {
-        let mut table = Self { nodes: vec![Node::default()], routes: Vec::new(), depth: 0 };
+        let roots = vec![Node::default(), Node::default()];
+        let mut table = Self { nodes: roots, routes: Vec::new(), depth: 0 };
         for route in routes {
             table.insert(route)?;
         }
@@ -109,7 +134,7 @@ impl<E: Copy, V> RouteTable<E, V> {
             Some(rest) if !rest.split('/').any(str::is_empty) => rest.split('/').collect(),
             _ => return Err(RouteError::Malformed(route.pattern)),
         };
-        let mut at = 0;
+        let mut at = if route.at_any_scope { AT_ANY_SCOPE } else { FIXED };
         for segment in &segments {
             at = self.child(at, segment);
         }
@@ -144,28 +169,48 @@ impl<E: Copy, V> RouteTable<E, V> {
 
     /// Finds the route of a path.
     pub fn find(&self, path: &str) -> Result<(&Route<E, V>, Matched<E>), NoMatch> {
-        let mut at = self.nodes.first();
-        let mut names = Vec::with_capacity(6);
-        for (index, segment) in path.split('/').filter(|segment| !segment.is_empty()).enumerate() {
-            let text = percent_decode_str(segment).decode_utf8().map_err(|_| NoMatch::Malformed)?;
-            if text.chars().any(|c| c == '/' || c.is_control()) {
-                return Err(NoMatch::Malformed);
-            }
-            // The rest of an unknown path is still read: a malformed one is a different mistake.
-            if index >= self.depth {
-                return Err(NoMatch::Unknown);
-            }
-            let Some(node) = at else { continue };
-            let next = node.word(&text).or_else(|| {
-                let name = node.name?;
-                names.push(text.into_owned());
-                Some(name)
-            });
-            at = next.and_then(|next| self.nodes.get(next));
+        let segments = decode(path)?;
+        if let Some(found) = self.descend(FIXED, &segments, String::new()) {
+            return Ok(found);
         }
-        let index = at.and_then(|node| node.route).ok_or(NoMatch::Unknown)?;
-        let (route, shape) = self.routes.get(index).ok_or(NoMatch::Unknown)?;
-        Ok((route, Matched { endpoint: route.endpoint, shape: shape.clone(), names }))
+        let providers = segments.iter().rposition(|segment| segment.eq_ignore_ascii_case("providers"));
+        let (scope, below) = segments.split_at(providers.ok_or(NoMatch::Unknown)?);
+        let scope = scope.iter().flat_map(|segment| ["/", segment.as_ref()]).collect();
+        self.descend(AT_ANY_SCOPE, below, scope).ok_or(NoMatch::Unknown)
+    }
+
+    /// Follows the segments down from a root.
+    fn descend(
+        &self,
+        root: usize,
+        segments: &[Cow<'_, str>],
+        scope: String,
+    ) -> Option<(&Route<E, V>, Matched<E>)> {
+        if segments.len() > self.depth {
+            return None;
+        }
+        let mut names = Vec::with_capacity(6);
+        let (route, shape) = self.routes.get(self.follow(root, segments, &mut names)?)?;
+        Some((route, Matched { endpoint: route.endpoint, shape: shape.clone(), names, scope }))
+    }
+
+    /// The route at the end of the segments. A word that leads nowhere gives way to a name at the same place
+    /// (`…/providers/{namespace}` beside `…/providers/Contoso.Farm/farms`). The table is a tree, so each node is visited once
+    /// at most; the depth of the recursion is that of the longest pattern.
+    fn follow(&self, at: usize, segments: &[Cow<'_, str>], names: &mut Vec<String>) -> Option<usize> {
+        let node = self.nodes.get(at)?;
+        let Some((segment, rest)) = segments.split_first() else { return node.route };
+        if let Some(found) = node.word(segment).and_then(|next| self.follow(next, rest, names)) {
+            return Some(found);
+        }
+        let next = node.name?;
+        let known = names.len();
+        names.push(segment.clone().into_owned());
+        let found = self.follow(next, rest, names);
+        if found.is_none() {
+            names.truncate(known);
+        }
+        found
     }
 
     /// All routes, in the order they were registered.
@@ -178,6 +223,23 @@ impl Node {
     fn word(&self, text: &str) -> Option<usize> {
         self.words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, next)| *next)
     }
+}
+
+/// The segments of a path as text. The whole path is read, also of a route that does not exist: a malformed one is a
+/// different mistake.
+fn decode(path: &str) -> Result<Vec<Cow<'_, str>>, NoMatch> {
+    let mut segments = Vec::with_capacity(12);
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        let text = percent_decode_str(segment).decode_utf8().map_err(|_| NoMatch::Malformed)?;
+        if text.chars().any(|c| c == '/' || c.is_control()) {
+            return Err(NoMatch::Malformed);
+        }
+        if segments.len() >= LONGEST {
+            return Err(NoMatch::Unknown);
+        }
+        segments.push(text);
+    }
+    Ok(segments)
 }
 
 /// The name in `{name}`.
@@ -206,9 +268,15 @@ pub struct Matched<E> {
     pub endpoint: E,
     shape: Arc<Shape>,
     names: Vec<String>,
+    scope: String,
 }
 
 impl<E> Matched<E> {
+    /// What the path has before the pattern of a route at any scope, as the caller wrote it; empty for other routes.
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
     /// A name in the path, in the caller's case; empty if the route has none of this name.
     pub fn name(&self, name: &str) -> &str {
         let index = self.shape.names.iter().position(|known| known == name);

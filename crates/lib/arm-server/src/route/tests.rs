@@ -102,3 +102,39 @@ fn resource_group_names_follow_arms_rule() {
         assert!(!is_resource_group_name(bad), "{bad}");
     }
 }
+
+#[test]
+fn a_word_that_leads_nowhere_gives_way_to_a_name() {
+    let routes = [
+        ("/subscriptions/{subscription}/providers/{namespace}", "provider"),
+        ("/subscriptions/{subscription}/providers/Contoso.Farm/farms", "farms"),
+    ];
+    let table = RouteTable::new(
+        routes.map(|(pattern, endpoint)| Route::<_, ()>::unchecked(pattern, endpoint, &["GET"])),
+    )
+    .unwrap();
+    let found = |path: &str| {
+        table.find(path).map(|(_, matched)| (matched.endpoint, matched.name("namespace").to_owned()))
+    };
+    assert_eq!(found("/subscriptions/s/providers/Contoso.Farm"), Ok(("provider", "Contoso.Farm".to_owned())));
+    assert_eq!(found("/subscriptions/s/providers/Contoso.Farm/farms"), Ok(("farms", String::new())));
+    assert!(found("/subscriptions/s/providers/Contoso.Farm/fields").is_err());
+}
+
+#[test]
+fn a_route_at_any_scope_matches_behind_every_id_and_keeps_the_scope() {
+    let route =
+        Route::<_, ()>::unchecked("/providers/Contoso.Locks/locks/{name}", "lock", &["GET"]).at_any_scope();
+    let table = RouteTable::new([route]).unwrap();
+    for scope in [
+        "",
+        "/subscriptions/S1",
+        "/subscriptions/S1/resourceGroups/g",
+        BASE,
+        "/subscriptions/S1/resourceGroups/g/providers/A.B/c/d",
+    ] {
+        let (_, matched) = table.find(&format!("{scope}/PROVIDERS/contoso.locks/locks/n")).unwrap();
+        assert_eq!((matched.endpoint, matched.scope(), matched.name("name")), ("lock", scope, "n"));
+    }
+    assert!(table.find("/subscriptions/S1/providers/Contoso.Locks/locks").is_err());
+}
