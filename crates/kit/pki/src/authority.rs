@@ -125,6 +125,24 @@ impl Authority {
     /// Generates a key and issues a certificate for it.
     pub fn issue(&self, leaf: &Leaf) -> Result<Issued, PkiError> {
         let key = KeyPair::generate().map_err(PkiError::generate("make a key"))?;
+        self.issue_with(leaf, &key)
+    }
+
+    /// Issues a certificate for an existing key.
+    pub fn issue_for_key(&self, leaf: &Leaf, key: &KeyPem) -> Result<Issued, PkiError> {
+        let key = KeyPair::from_pem(key.expose()).map_err(|_| PkiError::Unreadable("the leaf's key"))?;
+        self.issue_with(leaf, &key)
+    }
+
+    /// Whether this authority signed a certificate (DER). Validity and usage are the caller's to check.
+    pub fn has_issued(&self, certificate: &[u8]) -> bool {
+        let Ok(own) = pem::parse(&self.certificate) else { return false };
+        let parse = x509_parser::certificate::X509Certificate::from_der;
+        let (Ok((_, own)), Ok((_, leaf))) = (parse(own.contents()), parse(certificate)) else { return false };
+        leaf.issuer() == own.subject() && leaf.verify_signature(Some(own.public_key())).is_ok()
+    }
+
+    fn issue_with(&self, leaf: &Leaf, key: &KeyPair) -> Result<Issued, PkiError> {
         let certificate = self.certify(
             &der::name(&leaf.subject),
             &key.subject_public_key_info(),

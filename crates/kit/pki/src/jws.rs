@@ -10,12 +10,14 @@
 //! What it is not: it judges no claim. Issuer, audience and time are checked by the caller, who knows them.
 
 mod jwk;
+mod peek;
 mod sign;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 pub use jwk::Jwk;
+pub use peek::Unverified;
 pub use sign::SigningKey;
 pub use verify::{JwsError, KeySet, VerifyingKey};
 
@@ -33,6 +35,14 @@ pub enum Algorithm {
     Ps256,
 }
 
+/// Certificates in a header.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Chain {
+    One(String),
+    Many(Vec<String>),
+}
+
 /// The protected header of a token.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
@@ -41,6 +51,15 @@ struct Header {
     kid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     typ: Option<String>,
+    /// The SHA-1 digest of the signer's certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    x5t: Option<String>,
+    /// The SHA-256 digest of the signer's certificate.
+    #[serde(default, rename = "x5t#S256", skip_serializing_if = "Option::is_none")]
+    x5t_s256: Option<String>,
+    /// The signer's certificate and those above it; some clients send one as plain text instead of a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    x5c: Option<Chain>,
     /// Extensions that a verifier must understand; none is.
     #[serde(default, skip_serializing)]
     crit: Option<serde::de::IgnoredAny>,

@@ -7,10 +7,10 @@ use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256, RSA_PSS_SHA256,
 };
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::Serialize;
 
-use super::{Algorithm, Header, Jwk};
+use super::{Algorithm, Chain, Header, Jwk};
 use crate::{KeyPem, PkiError};
 
 /// A private key that signs tokens with one algorithm.
@@ -63,9 +63,34 @@ impl SigningKey {
 
     /// A token with these claims.
     pub fn sign(&self, claims: &impl Serialize) -> Result<String, PkiError> {
+        self.sign_under(&self.header(), claims)
+    }
+
+    /// A token with these claims whose header names its type and, for verifiers that know the signer by its certificate
+    /// (DER) instead of a key's name, the certificate.
+    pub fn sign_jwt(&self, claims: &impl Serialize, certificate: Option<&[u8]>) -> Result<String, PkiError> {
+        use aws_lc_rs::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
+        let hash = |algorithm: &'static Algorithm| {
+            Some(URL_SAFE_NO_PAD.encode(digest(algorithm, certificate?).as_ref()))
+        };
+        let header = Header {
+            typ: Some("JWT".to_owned()),
+            x5t: hash(&SHA1_FOR_LEGACY_USE_ONLY),
+            x5t_s256: hash(&SHA256),
+            x5c: certificate.map(|der| Chain::Many(vec![STANDARD.encode(der)])),
+            ..self.header()
+        };
+        self.sign_under(&header, claims)
+    }
+
+    fn header(&self) -> Header {
+        let kid = Some(self.key_id.clone());
+        Header { alg: self.algorithm, kid, typ: None, x5t: None, x5t_s256: None, x5c: None, crit: None }
+    }
+
+    fn sign_under(&self, header: &Header, claims: &impl Serialize) -> Result<String, PkiError> {
         const TOKEN: PkiError = PkiError::Unreadable("the claims of a token");
-        let header = Header { alg: self.algorithm, kid: Some(self.key_id.clone()), typ: None, crit: None };
-        let header = serde_json::to_vec(&header).map_err(|_| TOKEN)?;
+        let header = serde_json::to_vec(header).map_err(|_| TOKEN)?;
         let claims = serde_json::to_vec(claims).map_err(|_| TOKEN)?;
         let mut token = URL_SAFE_NO_PAD.encode(header);
         token.push('.');

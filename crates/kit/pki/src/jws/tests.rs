@@ -119,3 +119,22 @@ fn a_key_of_the_wrong_type_is_refused() {
     assert!(SigningKey::from_pem(&rsa_key(), Algorithm::Es256).is_err());
     assert!(SigningKey::from_pem(&Secret::new("none".to_owned()), Algorithm::Es256).is_err());
 }
+
+#[test]
+fn a_token_of_a_certificate_names_it_and_is_verified_with_its_key() {
+    let pem = rsa_key();
+    let pair = rcgen::KeyPair::from_pem(pem.expose()).unwrap();
+    let certificate = rcgen::CertificateParams::default().self_signed(&pair).unwrap();
+    let key = SigningKey::from_pem(&pem, Algorithm::Ps256).unwrap();
+    let token = key.sign_jwt(&claims(), Some(certificate.der())).unwrap();
+    let peeked = Unverified::of(&token).unwrap();
+    assert_eq!(peeked.certificate.as_deref(), Some(certificate.der().as_ref()));
+    assert_eq!(peeked.thumbprint.unwrap().len(), 20);
+    assert_eq!(peeked.thumbprint_sha256.unwrap().len(), 32);
+    let verifying = VerifyingKey::of_certificate(certificate.der()).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&verifying.verify(&token).unwrap()).unwrap(), claims());
+    let stranger = SigningKey::from_pem(&rsa_key(), Algorithm::Ps256).unwrap();
+    assert_eq!(verifying.verify(&stranger.sign(&claims()).unwrap()), Err(JwsError::BadSignature));
+    let other_type = SigningKey::from_pem(&ec_key(), Algorithm::Es256).unwrap();
+    assert_eq!(verifying.verify(&other_type.sign(&claims()).unwrap()), Err(JwsError::UnknownKey));
+}

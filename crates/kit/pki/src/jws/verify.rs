@@ -7,6 +7,8 @@ use aws_lc_rs::signature::{
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use x509_parser::prelude::FromDer as _;
+use x509_parser::public_key::PublicKey;
 
 use super::{Algorithm, Header, Jwk};
 
@@ -34,6 +36,36 @@ pub enum JwsError {
     /// Signed by another key, or changed since.
     #[error("the token's signature is invalid")]
     BadSignature,
+}
+
+pub(super) fn decode(part: &str) -> Result<Vec<u8>, JwsError> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|_| JwsError::Malformed)
+}
+
+/// A token taken apart.
+pub(super) struct Parts<'a> {
+    pub(super) header: Header,
+    /// What is signed.
+    message: &'a str,
+    pub(super) payload: &'a str,
+    signature: Vec<u8>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(token: &'a str) -> Result<Self, JwsError> {
+        if token.len() > LONGEST_TOKEN {
+            return Err(JwsError::TooLong);
+        }
+        let (message, signature) = token.rsplit_once('.').ok_or(JwsError::Malformed)?;
+        let (header, payload) = message.split_once('.').ok_or(JwsError::Malformed)?;
+        let header = decode(header)?;
+        let header: serde_json::Value = serde_json::from_slice(&header).map_err(|_| JwsError::Malformed)?;
+        let header = Header::deserialize(header).map_err(|_| JwsError::Unsupported)?;
+        if header.crit.is_some() {
+            return Err(JwsError::Unsupported);
+        }
+        Ok(Self { header, message, payload, signature: decode(signature)? })
+    }
 }
 
 /// The public half of a key.
@@ -83,17 +115,47 @@ impl VerifyingKey {
         Some(Self { key_id: jwk.kid.clone(), algorithm, numbers })
     }
 
+    /// The key of a certificate (DER).
+    pub fn of_certificate(der: &[u8]) -> Option<Self> {
+        let (_, certificate) = x509_parser::certificate::X509Certificate::from_der(der).ok()?;
+        let numbers = match certificate.public_key().parsed().ok()? {
+            PublicKey::RSA(key) => {
+                let n = key.modulus.iter().copied().skip_while(|digit| *digit == 0).collect();
+                Numbers::Rsa { n, e: key.exponent.iter().copied().skip_while(|digit| *digit == 0).collect() }
+            }
+            PublicKey::EC(point) if point.data().len() == 65 => Numbers::Ec(point.data().to_vec()),
+            _ => return None,
+        };
+        Some(Self { key_id: None, algorithm: None, numbers })
+    }
+
+    /// The payload of a token that this key has signed, whatever key the token names: for a caller that knows the signer.
+    pub fn verify(&self, token: &str) -> Result<Vec<u8>, JwsError> {
+        let parts = Parts::of(token)?;
+        if !self.is_for(parts.header.alg) {
+            return Err(JwsError::UnknownKey);
+        }
+        if !self.signed(parts.header.alg, parts.message.as_bytes(), &parts.signature) {
+            return Err(JwsError::BadSignature);
+        }
+        decode(parts.payload)
+    }
+
     fn fits(&self, header: &Header) -> bool {
         let named = match (&header.kid, &self.key_id) {
             (Some(wanted), Some(own)) => wanted == own,
             (Some(_), None) => false,
             (None, _) => true,
         };
+        named && self.is_for(header.alg)
+    }
+
+    fn is_for(&self, alg: Algorithm) -> bool {
         let of_type = match self.numbers {
-            Numbers::Ec(_) => header.alg == Algorithm::Es256,
-            Numbers::Rsa { .. } => matches!(header.alg, Algorithm::Rs256 | Algorithm::Ps256),
+            Numbers::Ec(_) => alg == Algorithm::Es256,
+            Numbers::Rsa { .. } => matches!(alg, Algorithm::Rs256 | Algorithm::Ps256),
         };
-        named && of_type && self.algorithm.is_none_or(|only| only == header.alg)
+        of_type && self.algorithm.is_none_or(|only| only == alg)
     }
 
     fn signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
@@ -137,19 +199,7 @@ impl KeySet {
 
     /// The payload of a token that one of the keys has signed.
     pub fn verify(&self, token: &str) -> Result<Vec<u8>, JwsError> {
-        if token.len() > LONGEST_TOKEN {
-            return Err(JwsError::TooLong);
-        }
-        let (message, signature) = token.rsplit_once('.').ok_or(JwsError::Malformed)?;
-        let (header, payload) = message.split_once('.').ok_or(JwsError::Malformed)?;
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| JwsError::Malformed);
-        let header = decode(header)?;
-        let header: serde_json::Value = serde_json::from_slice(&header).map_err(|_| JwsError::Malformed)?;
-        let header = Header::deserialize(header).map_err(|_| JwsError::Unsupported)?;
-        if header.crit.is_some() {
-            return Err(JwsError::Unsupported);
-        }
-        let signature = decode(signature)?;
+        let Parts { header, message, payload, signature } = Parts::of(token)?;
         let mut candidates = self.0.iter().filter(|key| key.fits(&header)).peekable();
         if candidates.peek().is_none() {
             return Err(JwsError::UnknownKey);
