@@ -8,6 +8,9 @@ use aro_runtime::{BindError, BuildError, ConfigProblems, Failure, Laggards};
 /// Why a stack did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The address of the proxy could not be written for `aro env`.
+    #[error("write the address of the cloud's proxy into the data directory")]
+    CloudEnvironment(#[source] std::io::Error),
     /// The cluster that an agent is to work on cannot be reached.
     #[error(transparent)]
     Cluster(#[from] aro_kube::ClientError),

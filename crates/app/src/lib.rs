@@ -15,6 +15,7 @@
 //! * A role that was started directly and ends by itself is a failure and stops the stack; one in a pod is restarted by
 //!   its kubelet.
 
+mod cloud_environment;
 mod config;
 mod data_dir;
 mod endpoints;
@@ -31,6 +32,7 @@ mod store;
 pub use aro_crds as crds;
 /// What a role exports about itself.
 pub use aro_role::RoleDescriptor;
+pub use cloud_environment::CloudEnvironment;
 pub use config::{AdminConfig, AppConfig, ProcessConfig, schema};
 pub use data_dir::DataDir;
 pub use endpoints::{Endpoint, table, write_endpoints_file};

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aro_base::SharedClock;
@@ -37,6 +37,7 @@ pub(crate) struct RoleImages {
     pub registry: Registry,
     pub sources: Sources,
     pub store: SharedStore,
+    pub data_dir: PathBuf,
     pub clock: SharedClock,
     pub metrics: Metrics,
     /// The names of the region's clusters, which its manifests are made for.
@@ -84,6 +85,7 @@ impl Image for RoleImage {
                 store: needs(Need::Store).then(|| images.store.clone()),
                 cluster: needs(Need::Cluster).then(|| images.cluster(&spec)).transpose()?,
                 resolve: Arc::new(ServiceResolver { clusters: images.clusters.clone() }),
+                data_dir: images.data_dir.clone(),
                 clock: images.clock.clone(),
                 metrics,
                 readiness: readiness.clone(),

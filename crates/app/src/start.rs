@@ -1,7 +1,7 @@
 //! Starting a stack.
 //!
 //! The order: bind every listener, open the store, start what the composition names, wait until all is ready. In a region
-//! only embedded Kubernetes is started directly; the roles are its pods.
+//! embedded Kubernetes and the cloud around it are started directly; the other roles are pods.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_kube_apiserver::{Clusters, Kube, KubePorts};
-use aro_net::SystemResolve;
-use aro_role::{ClusterAccess, ListenerDescriptor, Need, RoleContext, RoleDescriptor};
+use aro_net::{Resolve, SystemResolve};
+use aro_role::{ClusterAccess, ListenerDescriptor, Need, RegionSetting, RoleContext, RoleDescriptor};
+use aro_runtime::config::Loaded;
 use aro_runtime::{
     Component, Fault, Listener, Metrics, Phase, Readiness, Role, Scope, SystemClock, TaskKind,
 };
@@ -21,8 +22,9 @@ use tokio::sync::watch;
 use crate::config::ClusterConfig;
 use crate::region::{self, DebugPort};
 use crate::role_images::RoleImages;
+use crate::service_resolver::ServiceResolver;
 use crate::store::OpenStore;
-use crate::{AppConfig, DataDir, Endpoint, RunningApp, StartError};
+use crate::{AppConfig, CloudEnvironment, DataDir, Endpoint, Registry, RunningApp, StartError};
 
 /// Starts stacks.
 #[derive(Debug)]
@@ -47,11 +49,12 @@ impl Composition {
         matches!(self, Self::Region { .. } | Self::Kube)
     }
 
-    /// The roles that are started directly.
-    fn roles(&self) -> &[&'static RoleDescriptor] {
+    /// The roles that are started directly: in a region the cloud around the clusters.
+    fn roles(&self, registry: Registry) -> Vec<&'static RoleDescriptor> {
         match self {
-            Self::Region { .. } | Self::Kube => &[],
-            Self::Roles(roles) => roles,
+            Self::Kube => Vec::new(),
+            Self::Region { .. } => registry.iter().filter(|role| role.beside.is_some()).collect(),
+            Self::Roles(roles) => roles.clone(),
         }
     }
 }
@@ -90,6 +93,9 @@ impl App {
         let bound = Bound::bind(&config, &options.what, &mut endpoints).await?;
         if options.what.runs_kube() {
             options.data.take().await?;
+        }
+        if matches!(options.what, Composition::Region { .. }) {
+            CloudEnvironment::write(options.data.path(), &endpoints).map_err(StartError::CloudEnvironment)?;
         }
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
@@ -150,7 +156,7 @@ impl Bound {
             });
             bound.kube = Some(listener);
         }
-        for role in what.roles().iter().copied() {
+        for role in what.roles(config.registry) {
             let mut listeners = HashMap::new();
             for descriptor in role.listeners {
                 let listener = Listener::bind((descriptor.address)(&config.loaded)?, descriptor.key).await?;
@@ -162,7 +168,7 @@ impl Bound {
         if matches!(what, Composition::Region { debug_ports: true }) {
             bound.bind_debug_ports(config, endpoints).await?;
         }
-        if what.roles().iter().any(|role| role.needs(Need::Cluster)) {
+        if what.roles(config.registry).iter().any(|role| role.needs(Need::Cluster)) {
             bound.cluster = Some(cluster(&config.cluster).await?);
         }
         endpoints.push(Endpoint {
@@ -213,16 +219,22 @@ impl RunningApp {
         if let Some(listener) = bound.kube {
             self.launch_kube(config, listener, clock.clone(), started)?;
         }
+        let is_region = matches!(what, Composition::Region { .. });
+        let resolve: Arc<dyn Resolve> = match is_region {
+            true => Arc::new(ServiceResolver { clusters: self.kube.clone() }),
+            false => Arc::new(SystemResolve),
+        };
         for (role, listeners) in bound.roles {
             let scope = self.root.role(role.name);
             let needs = |need| role.needs(need);
             let context = RoleContext {
                 scope: scope.clone(),
-                config: config.loaded.clone(),
+                config: self.config_of(role, config, is_region)?,
                 listeners,
                 store: needs(Need::Store).then(|| self.store.shared()),
                 cluster: bound.cluster.clone().filter(|_| needs(Need::Cluster)),
-                resolve: Arc::new(SystemResolve),
+                resolve: resolve.clone(),
+                data_dir: self.data.path().to_owned(),
                 clock: clock.clone(),
                 metrics: self.metrics.clone(),
                 readiness: self.readiness.clone(),
@@ -240,6 +252,30 @@ impl RunningApp {
         }
         serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), &self.root);
         Ok(())
+    }
+
+    /// The configuration of a role that is started directly; a region sets what it alone knows.
+    fn config_of(
+        &self,
+        role: &RoleDescriptor,
+        config: &AppConfig,
+        is_region: bool,
+    ) -> Result<Arc<Loaded>, StartError> {
+        let settings = role.beside.filter(|_| is_region).map(|beside| beside.settings).unwrap_or_default();
+        if settings.is_empty() {
+            return Ok(config.loaded.clone());
+        }
+        let mut sources = config.sources.clone();
+        for (key, setting) in settings {
+            let value = match setting {
+                RegionSetting::Text(text) => Some((*text).to_owned()),
+                RegionSetting::AddressOf(endpoint) => self.addr(endpoint).map(|address| address.to_string()),
+            };
+            if let Some(value) = value {
+                sources = sources.set(*key, value);
+            }
+        }
+        Ok(Arc::new(crate::config::schema(config.registry).load(&sources)?))
     }
 
     fn launch_kube(
@@ -263,6 +299,7 @@ impl RunningApp {
                 store: self.store.shared(),
                 clock: clock.clone(),
                 metrics: self.metrics.clone(),
+                data_dir: self.data.path().to_owned(),
                 region: config.kube.clusters.clone(),
                 clusters: self.kube.clone(),
             }),

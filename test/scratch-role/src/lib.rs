@@ -58,6 +58,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
             ..RoleDeployment::new("scratch", "scratch")
         })
     },
+    beside: None,
     start: |mut context| {
         let ports = ScratchPorts { http: context.listener("http")?, readiness: context.readiness.clone() };
         context.launch::<Scratch>(ports)

@@ -26,6 +26,9 @@ fn listeners() -> Sources {
         .set("frontend.listen", "127.0.0.1:0")
         .set("admin.listen", "127.0.0.1:0")
         .set("kube.listen", "127.0.0.1:0")
+        .set("azure_local.listen", "127.0.0.1:0")
+        .set("dns.listen", "127.0.0.1:0")
+        .set("proxy.listen", "127.0.0.1:0")
 }
 
 async fn start(sources: &Sources, data: DataDir) -> Result<RunningApp, StartError> {

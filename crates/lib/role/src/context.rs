@@ -1,6 +1,7 @@
 //! What a role gets when it is started.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aro_base::SharedClock;
@@ -33,6 +34,8 @@ pub struct RoleContext {
     pub cluster: Option<ClusterAccess>,
     /// How host names are resolved.
     pub resolve: Arc<dyn Resolve>,
+    /// Where the process keeps its data; a role uses a directory of its own name below it.
+    pub data_dir: PathBuf,
     /// The wall clock.
     pub clock: SharedClock,
     /// Where metrics are registered.

@@ -27,6 +27,8 @@ pub struct RoleDescriptor {
     pub needs: &'static [Need],
     /// Its Deployment on a cluster of the region; `None` where it does not run.
     pub deployment: fn(&RegionCluster<'_>) -> Option<RoleDeployment>,
+    /// How a region runs it when it is no Deployment but a part of the cloud around the clusters; `None` where it is not.
+    pub beside: Option<Beside>,
     /// Builds and launches it.
     pub start: fn(RoleContext) -> Result<(), BuildError>,
 }
@@ -58,6 +60,22 @@ pub struct CommandGroup {
     pub name: &'static str,
     /// Its help text.
     pub about: &'static str,
+}
+
+/// A role that a region starts directly, beside its clusters.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// Configuration keys that the region sets for it.
+    pub settings: &'static [(&'static str, RegionSetting)],
+}
+
+/// A value that a region sets.
+#[derive(Debug, Clone, Copy)]
+pub enum RegionSetting {
+    /// The address of an endpoint of the region.
+    AddressOf(&'static str),
+    /// The same in every region.
+    Text(&'static str),
 }
 
 /// A part outside of a role.

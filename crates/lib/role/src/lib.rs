@@ -28,7 +28,9 @@ pub use deployment::{
     Certificate, CertificateUsage, Issuer, RegionCluster, RoleDeployment, SERVICE_CLUSTER, UpdateStrategy,
     certificate_files,
 };
-pub use descriptor::{CommandGroup, DebugListener, ListenerDescriptor, Need, RoleDescriptor};
+pub use descriptor::{
+    Beside, CommandGroup, DebugListener, ListenerDescriptor, Need, RegionSetting, RoleDescriptor,
+};
 pub use manifests::{PART_OF_REGION, namespace, workload};
 
 /// The repository of the role images.

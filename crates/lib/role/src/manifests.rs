@@ -117,6 +117,7 @@ mod tests {
         }],
         needs: &[],
         deployment: |_| None,
+        beside: None,
         start: |_| Ok(()),
     };
 

@@ -31,6 +31,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     }],
     needs: &[],
     deployment,
+    beside: None,
     start: |mut context| {
         let ports = BrokerPorts {
             listener: context.listener(MQTTS)?,

@@ -19,6 +19,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     listeners: &[],
     needs: &[Need::Store, Need::Cluster],
     deployment,
+    beside: None,
     start: |context| {
         let ports = MaestroAgentPorts {
             client: context.cluster()?.client,

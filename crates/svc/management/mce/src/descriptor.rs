@@ -16,6 +16,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     listeners: &[],
     needs: &[Need::Cluster],
     deployment,
+    beside: None,
     start: |context| {
         let cluster = context.cluster()?;
         let ports = McePorts {

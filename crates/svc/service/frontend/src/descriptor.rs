@@ -31,6 +31,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     }],
     needs: &[Need::Store],
     deployment: |cluster| cluster.is_service().then(|| RoleDeployment::new("aro-hcp", "aro-hcp-frontend")),
+    beside: None,
     start: |mut context| {
         let ports = FrontendPorts {
             listener: context.listener(HTTP)?,

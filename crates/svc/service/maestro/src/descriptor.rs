@@ -53,6 +53,7 @@ pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     ],
     needs: &[Need::Store],
     deployment,
+    beside: None,
     start: |mut context| {
         let ports = MaestroPorts {
             rest: context.listener(REST)?,

@@ -1,0 +1,45 @@
+//! Front Door as the program knows it.
+
+use aro_role::{ListenerDescriptor, RoleDescriptor};
+use aro_runtime::Role as _;
+
+use crate::config::FrontdoorConfig;
+use crate::{Frontdoor, FrontdoorPorts};
+
+/// The role's descriptor. It has no Deployment: Front Door is global, outside of every region's clusters.
+pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+    name: Frontdoor::NAME,
+    about: "Run the public face of the clusters' OIDC documents alone",
+    command: "frontdoor",
+    group: None,
+    section: |schema| schema.with::<FrontdoorConfig>(),
+    listeners: &[ListenerDescriptor {
+        name: HTTP,
+        port: 8446,
+        endpoint: "frontdoor",
+        about: "OIDC documents of the clusters",
+        key: "frontdoor.listen",
+        address: |config| Ok(config.section::<FrontdoorConfig>()?.listen),
+        scheme: |config| {
+            let tls = config.section::<FrontdoorConfig>().is_ok_and(|config| config.cert_file.is_some());
+            if tls { "https" } else { "http" }
+        },
+        debug: None,
+    }],
+    needs: &[],
+    deployment: |_| None,
+    beside: None,
+    start: |mut context| {
+        let ports = FrontdoorPorts {
+            listener: context.listener(HTTP)?,
+            resolve: context.resolve.clone(),
+            clock: context.clock.clone(),
+            metrics: context.metrics.clone(),
+            readiness: context.readiness.clone(),
+        };
+        context.launch::<Frontdoor>(ports)
+    },
+};
+
+/// The listener for clients.
+const HTTP: &str = "http";

@@ -1,0 +1,83 @@
+//! Container registries, scope maps and tokens.
+
+use serde_json::json;
+
+use crate::spec::{
+    InUse, Member, MemberKind as Kind, NameShape, Naming, PLAIN, Placement, Reference, TypeSpec,
+};
+
+const VERSIONS: &[&str] = &[
+    "2022-12-01",
+    "2023-01-01-preview",
+    "2023-06-01-preview",
+    "2023-07-01",
+    "2023-11-01-preview",
+    "2025-04-01",
+    "2025-11-01",
+];
+const CHILD: TypeSpec = TypeSpec {
+    namespace: "Microsoft.ContainerRegistry",
+    versions: VERSIONS,
+    placement: Placement::None,
+    naming: Naming { longest: 50, shape: NameShape::Word, unique_everywhere: None },
+    long_running: true,
+    ..PLAIN
+};
+
+/// The types.
+pub const TYPES: &[TypeSpec] = &[
+    TypeSpec {
+        namespace: "Microsoft.ContainerRegistry",
+        types: &[("registries", "registry")],
+        full: "Microsoft.ContainerRegistry/registries",
+        versions: VERSIONS,
+        naming: Naming {
+            longest: 50,
+            shape: NameShape::Alphanumeric,
+            unique_everywhere: Some("AlreadyInUse"),
+        },
+        members: &[
+            Member { path: "sku", kind: Kind::Object, required: true },
+            Member { path: "sku.name", kind: Kind::OneOf(&["Basic", "Standard", "Premium"]), required: true },
+            Member { path: "properties.adminUserEnabled", kind: Kind::Flag, required: false },
+        ],
+        long_running: true,
+        compute: |draft| {
+            let server = format!("{}.azurecr.io", draft.id.name().to_lowercase());
+            draft.set("loginServer", json!(server));
+            draft.default("adminUserEnabled", json!(false));
+            Ok(())
+        },
+        in_use: InUse { code: "InUseRegistryCannotBeDeleted", noun: "Registry" },
+        ..PLAIN
+    },
+    TypeSpec {
+        types: &[("registries", "registry"), ("scopeMaps", "scopeMap")],
+        full: "Microsoft.ContainerRegistry/registries/scopeMaps",
+        members: &[Member { path: "properties.actions", kind: Kind::Texts, required: true }],
+        in_use: InUse { code: "ScopeMapInUse", noun: "Scope map" },
+        ..CHILD
+    },
+    TypeSpec {
+        types: &[("registries", "registry"), ("tokens", "token")],
+        full: "Microsoft.ContainerRegistry/registries/tokens",
+        members: &[
+            Member { path: "properties.scopeMapId", kind: Kind::Text, required: true },
+            Member {
+                path: "properties.status",
+                kind: Kind::OneOf(&["enabled", "disabled"]),
+                required: false,
+            },
+        ],
+        references: &[Reference {
+            path: "properties.scopeMapId",
+            target: "Microsoft.ContainerRegistry/registries/scopeMaps",
+            action: None,
+        }],
+        compute: |draft| {
+            draft.default("status", json!("enabled"));
+            Ok(())
+        },
+        ..CHILD
+    },
+];

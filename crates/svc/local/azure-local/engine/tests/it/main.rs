@@ -1,0 +1,7 @@
+//! The engine over its HTTP service, in process, on a real store.
+
+mod authorization;
+mod deletion;
+mod network;
+mod world;
+mod wrong_input;
