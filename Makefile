@@ -109,7 +109,7 @@ toolchain:
 
 # What tests need from the machine. Each is installed only when it is missing.
 .PHONY: deps
-deps: deps-postgres deps-mosquitto deps-tools deps-python deps-node deps-kubectl ## Install what tests need, when it is missing.
+deps: deps-postgres deps-mosquitto deps-tools deps-python deps-az deps-node deps-kubectl ## Install what tests need, when it is missing.
 
 .PHONY: deps-postgres
 deps-postgres:
@@ -127,6 +127,10 @@ deps-tools:
 deps-python:
 	@.ci/deps python
 	@test/clients/setup.sh python
+
+.PHONY: deps-az
+deps-az: deps-python
+	@test/clients/setup.sh az
 
 .PHONY: deps-node
 deps-node:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the clients that tests drive, each in a directory of its own in the cache. Does nothing when they are
-# there already. Usage: setup.sh python|node
+# there already. Usage: setup.sh python|node|az
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,6 +37,19 @@ node_packages() {
     echo "$stamp" > "$cache/node/.stamp"
 }
 
+# The Azure CLI brings a program along, so it gets an environment of its own.
+azure_cli() {
+    local stamp
+    stamp=$(cksum < "$here/requirements-az.txt" | tr -d ' \n')
+    if [ "$(cat "$cache/az/.stamp" 2>/dev/null)" = "$stamp" ]; then
+        return
+    fi
+    rm -rf "${cache:?}/az"
+    python3 -m venv "$cache/az"
+    "$cache/az/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$here/requirements-az.txt"
+    echo "$stamp" > "$cache/az/.stamp"
+}
+
 case ${1:-} in
     python)
         python_packages sdk-ga "$here/requirements-ga.txt"
@@ -44,8 +57,9 @@ case ${1:-} in
         python_packages kubernetes "$here/requirements-kubernetes.txt"
         ;;
     node) node_packages ;;
+    az) azure_cli ;;
     *)
-        echo "usage: setup.sh python|node" >&2
+        echo "usage: setup.sh python|node|az" >&2
         exit 2
         ;;
 esac

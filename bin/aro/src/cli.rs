@@ -24,6 +24,8 @@ pub enum Command {
     Kube(KubeArgs),
     /// Print the kubeconfig of a cluster that `aro up` or `aro kube` runs.
     Kubeconfig(KubeconfigArgs),
+    /// Print the environment in which az, the Azure SDKs and kubectl use the region: `eval "$(aro env)"`.
+    Env(EnvArgs),
     /// Print or check the configuration.
     Config(ConfigArgs),
     /// Bring the store's schema up to date.
@@ -150,6 +152,15 @@ pub struct KubeArgs {
     /// A cluster to run; made when it is not there yet. May be given many times. Short for `--set kube.clusters=…`.
     #[arg(long = "cluster", value_name = "NAME")]
     pub clusters: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct EnvArgs {
+    #[command(flatten)]
+    pub sources: ConfigSources,
+    /// Where the region's data lives.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

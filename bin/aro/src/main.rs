@@ -3,6 +3,7 @@
 
 mod cli;
 mod config;
+mod env;
 mod gen_crds;
 mod generate;
 mod kube;
@@ -46,6 +47,7 @@ async fn run(invocation: Invocation) -> anyhow::Result<ExitCode> {
         Command::Up(args) => up::run(args).await,
         Command::Kube(args) => kube::run(args).await,
         Command::Kubeconfig(args) => kube::kubeconfig(args),
+        Command::Env(args) => env::run(args),
         Command::Config(args) => Ok(config::run(args)),
         Command::Migrate(args) => migrate::run(args).await,
         Command::Gen(GenArgs { command: GenCommand::Crds(args) }) => gen_crds::run(&args),

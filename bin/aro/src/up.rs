@@ -41,6 +41,7 @@ fn announcement(app: &RunningApp) -> String {
 Next:
   export KUBECONFIG={}
   kubectl --context svc get pods -A
+  eval \"$(aro env)\" && az login --service-principal -u $AZURE_CLIENT_ID -p $AZURE_CLIENT_SECRET -t $AZURE_TENANT_ID
 ",
         kubeconfig.display()
     );

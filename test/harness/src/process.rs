@@ -24,14 +24,18 @@ pub enum StoreChoice {
 }
 
 /// Everything that listens does so wherever there is room, unless a test says otherwise.
-pub(crate) const LISTENERS: [&str; 7] = [
+pub(crate) const LISTENERS: [&str; 11] = [
     "admin.listen",
+    "azure_local.listen",
     "broker.listen",
+    "dns.listen",
+    "frontdoor.listen",
     "frontend.listen",
     "kube.listen",
     "maestro.grpc_listen",
     "maestro.listen",
     "maestro.debug_listen",
+    "proxy.listen",
 ];
 
 /// A child process, its directory, and how it was started, so that it can be started again.
@@ -157,7 +161,7 @@ impl Process {
 
     /// Runs the binary once more on the same data, to its end.
     pub fn second(&self, subcommand: &str) -> Result<Output> {
-        Ok(self.command(subcommand)?.stderr(Stdio::piped()).output()?)
+        Ok(self.command(subcommand)?.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?)
     }
 
     fn log(&self) -> PathBuf {

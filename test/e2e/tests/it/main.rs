@@ -1,5 +1,6 @@
 //! Whole stacks, driven from outside.
 
+mod azure_cli;
 mod clients;
 mod conditional;
 mod credentials;
