@@ -14,7 +14,10 @@ use process::{Running, aro, finished, text};
 fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
     let mut running = Running::start(&["up", "--ephemeral", "--debug-ports"]);
     let endpoints = running.endpoints();
-    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "frontend", "kube", "maestro"]);
+    assert_eq!(
+        endpoints.keys().collect::<Vec<_>>(),
+        ["admin", "azure-local", "dns", "frontend", "kube", "maestro", "proxy"]
+    );
     running.signal(Signal::SIGINT);
     let output = running.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -27,7 +30,7 @@ fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
 fn without_debug_ports_up_says_how_the_front_end_is_reached() {
     let mut running = Running::start(&["up", "--ephemeral"]);
     let endpoints = running.endpoints();
-    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "kube"]);
+    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "azure-local", "dns", "kube", "proxy"]);
     running.signal(Signal::SIGINT);
     let output = running.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -74,7 +74,7 @@ fn certify(dir: &Path, now: Timestamp) -> io::Result<FileIdentity> {
 
 /// The authority, as it was made before or made now. The certificate is public; its file is for its owner alone like all others.
 fn authority(dir: &Path, now: Timestamp) -> io::Result<Authority> {
-    aro_files::create_dir(dir)?;
+    aro_files::take_dir(dir)?;
     let (certificate, key): (PathBuf, PathBuf) = (dir.join(CA), dir.join("ca.key"));
     if let (Ok(certificate), Ok(key)) = (std::fs::read_to_string(&certificate), std::fs::read_to_string(&key))
     {

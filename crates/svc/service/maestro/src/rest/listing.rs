@@ -37,7 +37,9 @@ struct Budget {
     page: usize,
 }
 
-const BUDGET: Budget = Budget { first: 16, documents: 8192, bytes: 4 * 1024 * 1024, page: 256 * 1024 * 1024 };
+/// Every slice sorts the whole table again, so a list of thousands needs few of them.
+const BUDGET: Budget =
+    Budget { first: 16, documents: 8192, bytes: 16 * 1024 * 1024, page: 256 * 1024 * 1024 };
 
 /// The parameters of a list.
 #[derive(Debug)]
@@ -269,9 +271,9 @@ impl<T> Writer<T> {
         self.left = if self.exhausted { 0 } else { self.left - size };
         self.read += items.len();
         let bytes: usize = items.iter().map(self.weigh).sum();
-        // As many as fit if the next ones are as large. At most twice as many as before: the first may be the small ones.
+        // As many as fit if the next ones are as large. At most eight times as many as before: the first may be the small ones.
         let fitting = self.budget.bytes / (bytes / items.len().max(1)).max(1);
-        self.size = fitting.min(self.size.saturating_mul(2)).clamp(1, self.budget.documents);
+        self.size = fitting.min(self.size.saturating_mul(8)).clamp(1, self.budget.documents);
         self.items = items.into_iter();
         Ok(())
     }
