@@ -73,7 +73,7 @@ pub struct Assignment {
     /// The GUID of the role, in lower case.
     pub role: String,
     pub principal: String,
-    /// From when it counts; later than its creation while the cloud is told to be late.
+    /// From when it counts; later than its creation while a fault delays assignments.
     pub effective: Timestamp,
 }
 
