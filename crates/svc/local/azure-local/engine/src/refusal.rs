@@ -286,15 +286,6 @@ impl Refusal {
         )
     }
 
-    pub fn throttled(seconds: u32) -> Self {
-        Self::new(
-            S::TOO_MANY_REQUESTS,
-            "SubscriptionRequestsThrottled",
-            format!("Number of requests for the subscription exceeded the limit. Please try again after '{seconds}' seconds."),
-        )
-        .retry_after(seconds)
-    }
-
     pub fn being_deleted(id: &ResourceId) -> Self {
         Self::new(
             S::CONFLICT,

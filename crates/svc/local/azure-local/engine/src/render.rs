@@ -21,9 +21,6 @@ pub fn resource(spec: &TypeSpec, stored: &Resource, etag: Option<&ETag>, now: Ti
                 }
             }
         }
-        for secret in spec.secret {
-            properties.remove(*secret);
-        }
     }
     if shows_state(spec) {
         let properties = body.entry("properties").or_insert_with(|| json!({}));

@@ -72,7 +72,7 @@ pub fn all() -> Routes {
     for spec in types::all() {
         match spec.home {
             Home::AnyScope => at_scope(spec, &mut routes),
-            Home::Group | Home::Subscription => in_group(spec, &mut routes),
+            Home::Group => in_group(spec, &mut routes),
         }
     }
     let namespaces: BTreeSet<&'static str> = types::all().map(|spec| spec.namespace).collect();

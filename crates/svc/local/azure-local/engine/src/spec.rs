@@ -49,8 +49,6 @@ pub struct TypeSpec {
     pub patch_tags_only: bool,
     /// How many instances a subscription may have in one location.
     pub quota: Option<Quota>,
-    /// Members that only a POST action returns.
-    pub secret: &'static [&'static str],
 }
 
 /// A type with the usual answers to every question; rows of the tables override what differs.
@@ -72,7 +70,6 @@ pub const PLAIN: TypeSpec = TypeSpec {
     effect: Effect::None,
     patch_tags_only: false,
     quota: None,
-    secret: &[],
 };
 
 /// Where instances of a type live.
@@ -80,8 +77,6 @@ pub const PLAIN: TypeSpec = TypeSpec {
 pub enum Home {
     /// In a resource group.
     Group,
-    /// Directly in a subscription.
-    Subscription,
     /// Below any scope.
     AnyScope,
 }

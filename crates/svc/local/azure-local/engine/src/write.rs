@@ -150,7 +150,7 @@ impl Cloud {
             return Err(error);
         }
         let change = if creates { Change::Created } else { Change::Updated };
-        self.finish(request, spec, id, &decided.resource, creates).await?;
+        self.finish(spec, id, &decided.resource, creates).await?;
         self.record(request, change, id);
         Ok((decided.resource, creates))
     }
@@ -451,13 +451,11 @@ impl Cloud {
     /// What follows a committed write.
     async fn finish(
         &self,
-        request: &CloudRequest,
         spec: &'static TypeSpec,
         id: &ResourceId,
         resource: &Resource,
         creates: bool,
     ) -> Result<(), Failure> {
-        let _ = request;
         if creates {
             self.count(spec, id, resource, 1);
         }
