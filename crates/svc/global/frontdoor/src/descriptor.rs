@@ -7,7 +7,7 @@ use crate::config::FrontdoorConfig;
 use crate::{Frontdoor, FrontdoorPorts};
 
 /// The role's descriptor. It has no Deployment: Front Door is global, outside of every region's clusters.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Frontdoor::NAME,
     about: "Run the public face of the clusters' OIDC documents alone",
     command: "frontdoor",

@@ -6,7 +6,7 @@ use aro_runtime::Role as _;
 use crate::{AzureLocal, AzureLocalConfig, AzureLocalPorts};
 
 /// The role's descriptor. It has no Deployment: clusters run in a cloud, not the other way round.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: AzureLocal::NAME,
     about: "Run the local cloud alone",
     command: "azure-local",

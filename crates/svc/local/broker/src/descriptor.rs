@@ -10,7 +10,7 @@ use crate::config::BrokerConfig;
 use crate::{Broker, BrokerPorts};
 
 /// The role's descriptor.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Broker::NAME,
     about: "Run the embedded MQTT broker alone",
     command: "broker",

@@ -7,7 +7,7 @@ use crate::config::DnsConfig;
 use crate::{Dns, DnsPorts, SharedZones};
 
 /// The role's descriptor. It has no Deployment: in a region it runs beside the clusters, as Azure DNS does.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Dns::NAME,
     about: "Run the DNS server of the local cloud's zones alone",
     command: "dns",

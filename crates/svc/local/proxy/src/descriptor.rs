@@ -9,7 +9,7 @@ use crate::config::ProxyConfig;
 use crate::{DnsNames, Proxy, ProxyPorts, RegionDestinations, Tunnels};
 
 /// The role's descriptor. It has no Deployment: it stands before the region, on the user's machine.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Proxy::NAME,
     about: "Run the region's CONNECT proxy alone",
     command: "proxy",

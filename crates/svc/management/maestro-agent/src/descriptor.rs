@@ -10,7 +10,7 @@ use crate::config::MaestroAgentConfig;
 use crate::{MaestroAgent, MaestroAgentPorts};
 
 /// The role's descriptor.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: MaestroAgent::NAME,
     about: "Run the agent of a management cluster alone",
     command: "agent",

@@ -7,7 +7,7 @@ use crate::config::MceConfig;
 use crate::{Mce, McePorts};
 
 /// The role's descriptor.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Mce::NAME,
     about: "Run the multicluster engine of a management cluster alone",
     command: "mce",

@@ -9,7 +9,7 @@ use crate::config::FrontendConfig;
 use crate::{AcceptAll, BuiltInCatalogue, Frontend, FrontendPorts};
 
 /// The role's descriptor.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Frontend::NAME,
     about: "Run the ARM front end alone",
     command: "frontend",

@@ -11,7 +11,7 @@ use crate::config::MaestroConfig;
 use crate::{MaestroPorts, MaestroServer};
 
 /// The role's descriptor.
-pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: MaestroServer::NAME,
     about: "Run the Maestro server alone",
     command: "server",
