@@ -16,6 +16,16 @@ pub const KEY_VAULT: &str = "2024-04-01-preview";
 pub const STORAGE: &str = "2023-01-01";
 /// `Microsoft.ContainerRegistry/registries`, scope maps and tokens.
 pub const REGISTRY: &str = "2023-11-01-preview";
+/// `Microsoft.ContainerService/managedClusters`.
+pub const AKS: &str = "2026-04-02-preview";
+/// `Microsoft.DBforPostgreSQL/flexibleServers`.
+pub const POSTGRESQL: &str = "2023-12-01-preview";
+/// `Microsoft.DocumentDB/databaseAccounts`.
+pub const COSMOS: &str = "2024-11-15";
+/// `Microsoft.EventGrid/namespaces`.
+pub const EVENT_GRID: &str = "2024-12-15-preview";
+/// `Microsoft.Cdn/profiles` and what is below them.
+pub const CDN: &str = "2023-05-01";
 /// Secrets of a Key Vault.
 pub const VAULT_SECRETS: &str = "7.5";
 /// The data plane of managed identities.

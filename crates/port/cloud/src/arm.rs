@@ -7,6 +7,8 @@ mod ensure;
 mod operation;
 mod write;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aro_arm::ResourceId;
@@ -41,6 +43,22 @@ pub struct ArmClient {
     deadline: Duration,
     role_wait: Option<Duration>,
     correlation_id: Option<String>,
+    writes: Writes,
+}
+
+/// How many PUTs of a client and its clones were accepted.
+#[derive(Debug, Clone, Default)]
+pub struct Writes(Arc<AtomicUsize>);
+
+impl Writes {
+    /// So many.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl ArmClient {
@@ -52,8 +70,23 @@ impl ArmClient {
         operation_deadline: Duration,
     ) -> Self {
         let deadline = pipeline.core.deadline;
-        let (role_wait, correlation_id) = (None, None);
-        Self { pipeline, endpoint, audience, polls, operation_deadline, deadline, role_wait, correlation_id }
+        Self {
+            pipeline,
+            endpoint,
+            audience,
+            polls,
+            operation_deadline,
+            deadline,
+            role_wait: None,
+            correlation_id: None,
+            writes: Writes::default(),
+        }
+    }
+
+    /// The same client with a count of its own of what it writes: whether an `ensure_…` found everything as wanted.
+    pub fn counting_writes(&self) -> (Self, Writes) {
+        let writes = Writes::default();
+        (Self { writes: writes.clone(), ..self.clone() }, writes)
     }
 
     /// Calls may take this long, with all attempts.

@@ -34,7 +34,7 @@ mod retry;
 mod throttle;
 mod transport;
 
-pub use arm::{ArmClient, Precondition, Update};
+pub use arm::{ArmClient, Precondition, Update, Writes};
 pub use cloud::{Cloud, SetupError};
 pub use compare::{covers, overlay};
 pub use config::CloudConfig;

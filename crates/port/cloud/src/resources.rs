@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub use dns::{RecordData, RecordSet, Zone, ZoneProperties};
+pub use dns::{CaaRecord, RecordData, RecordSet, Zone, ZoneProperties};
 pub use groups::{GroupProperties, GroupSpec, ListedResource, ResourceGroup};
 pub use identities::{
     FederatedCredential, FederatedCredentialProperties, FederatedCredentialSpec, Identity,

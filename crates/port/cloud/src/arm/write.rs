@@ -60,7 +60,9 @@ impl ArmClient {
             }
         };
         out.headers.extend(header);
-        match self.put_once(&out, &mut progress, body).await? {
+        let applied = self.put_once(&out, &mut progress, body).await?;
+        self.writes.add();
+        match applied {
             Put::Replied(reply) => self.follow(&out, &progress, reply).await,
             Put::Found(resource) => self.settle(&out, &progress, resource).await,
         }

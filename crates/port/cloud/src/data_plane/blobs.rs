@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::{below, found};
@@ -56,6 +56,37 @@ impl Blobs {
         found(self.send(&self.request(Method::DELETE, container, name)?).await).map(drop)
     }
 
+    /// Creates a container if there is none; returns whether it did.
+    pub async fn ensure_container(&self, name: &str) -> Result<bool, CloudError> {
+        let query = [("restype", "container")];
+        let look = || async { found(self.send(&self.resource(Method::GET, &[name], &query)?).await) };
+        if look().await?.is_some() {
+            return Ok(false);
+        }
+        match self.send(&self.resource(Method::PUT, &[name], &query)?).await {
+            // Another writer was faster, or the reply to a first attempt was lost.
+            Err(error) if error.status() == Some(StatusCode::CONFLICT) && look().await?.is_some() => Ok(true),
+            created => created.map(|_| true),
+        }
+    }
+
+    /// Serves the container `$web` as a static website; returns whether it was not served before.
+    pub async fn ensure_static_website(&self) -> Result<bool, CloudError> {
+        const ENABLED: &str = "<StaticWebsite><Enabled>true</Enabled>";
+        let query = [("restype", "service"), ("comp", "properties")];
+        let properties = self.send(&self.resource(Method::GET, &[], &query)?).await?;
+        if String::from_utf8_lossy(&properties).contains(ENABLED) {
+            return Ok(false);
+        }
+        let mut out = self.resource(Method::PUT, &[], &query)?;
+        out.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        let text = format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceProperties>{ENABLED}</StaticWebsite></StorageServiceProperties>"
+        );
+        out.body = text.into();
+        self.send(&out).await.map(|_| true)
+    }
+
     async fn send(&self, out: &Outgoing) -> Result<Bytes, CloudError> {
         let mut progress = self.pipeline.progress();
         let reply = self.pipeline.exchange(out, &mut progress).await?;
@@ -63,11 +94,24 @@ impl Blobs {
     }
 
     fn request(&self, method: Method, container: &str, name: &str) -> Result<Outgoing, CloudError> {
-        let target = format!("{}/{container}/{name}", self.account.host_str().unwrap_or_default());
         let segments: Vec<&str> = std::iter::once(container).chain(name.split('/')).collect();
-        let Some(url) = below(&self.account, &segments) else {
+        self.resource(method, &segments, &[])
+    }
+
+    /// A request on the account, a container or a blob.
+    fn resource(
+        &self,
+        method: Method,
+        segments: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<Outgoing, CloudError> {
+        let target = format!("{}/{}", self.account.host_str().unwrap_or_default(), segments.join("/"));
+        let Some(mut url) = below(&self.account, segments) else {
             return Err(CloudError::new(&method, target, "", Failure::Protocol("the name of the blob")));
         };
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
         let mut out = Outgoing::new(method, url, target).with_scope(Scope::new(AUDIENCE));
         out.headers.insert(VERSION, HeaderValue::from_static(BLOB));
         Ok(out)

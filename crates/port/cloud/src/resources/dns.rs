@@ -37,6 +37,30 @@ pub enum RecordData {
     Ns(Vec<String>),
     /// Texts.
     Txt(Vec<String>),
+    /// Which authorities may issue certificates.
+    Caa(Vec<CaaRecord>),
+}
+
+/// Which authority may issue certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaaRecord {
+    /// Whether an authority that does not know the tag must refuse.
+    pub critical: bool,
+    /// `issue`, `issuewild` or `iodef`.
+    pub tag: String,
+    /// The authority.
+    pub value: String,
+}
+
+impl CaaRecord {
+    /// Lets an authority issue.
+    pub fn issue(authority: &str) -> Self {
+        Self { critical: false, tag: "issue".to_owned(), value: authority.to_owned() }
+    }
+
+    fn body(&self) -> Value {
+        json!({ "flags": if self.critical { 128 } else { 0 }, "tag": self.tag, "value": self.value })
+    }
 }
 
 impl RecordData {
@@ -47,6 +71,7 @@ impl RecordData {
             Self::Cname(_) => "CNAME",
             Self::Ns(_) => "NS",
             Self::Txt(_) => "TXT",
+            Self::Caa(_) => "CAA",
         }
     }
 
@@ -56,6 +81,7 @@ impl RecordData {
             Self::Cname(name) => ("CNAMERecord", json!({ "cname": name })),
             Self::Ns(names) => ("NSRecords", names.iter().map(|name| json!({ "nsdname": name })).collect()),
             Self::Txt(texts) => ("TXTRecords", texts.iter().map(|text| json!({ "value": [text] })).collect()),
+            Self::Caa(records) => ("caaRecords", records.iter().map(CaaRecord::body).collect()),
         }
     }
 }

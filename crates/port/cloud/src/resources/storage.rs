@@ -8,7 +8,7 @@ use url::Url;
 use super::{Resource, Tags};
 use crate::api_version::STORAGE;
 use crate::arm::{ArmClient, Update};
-use crate::error::CloudError;
+use crate::error::{CloudError, Failure};
 
 /// A storage account.
 pub type StorageAccount = Resource<StorageAccountProperties>;
@@ -68,6 +68,13 @@ impl ArmClient {
     /// Finds a storage account.
     pub async fn find_storage_account(&self, id: &ResourceId) -> Result<Option<StorageAccount>, CloudError> {
         self.find(id, STORAGE).await
+    }
+
+    /// The URL of an account's blobs.
+    pub async fn blob_endpoint(&self, id: &ResourceId) -> Result<Url, CloudError> {
+        let account: StorageAccount = self.get(id, STORAGE).await?;
+        let endpoint = account.properties.primary_endpoints.and_then(|endpoints| endpoints.blob);
+        endpoint.ok_or_else(|| self.problem(id, Failure::Protocol("the account has no blob endpoint")))
     }
 
     /// Makes a container for blobs.
