@@ -27,6 +27,8 @@ use crate::transport::{HyperTransport, Transport, TrustError, client_config};
 
 /// Between attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10)).with_jitter(50);
+/// Between attempts while a role that was just assigned is not known everywhere.
+const ROLE_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30));
 /// Between polls of an operation in Azure, where one takes seconds to minutes.
 const AZURE_POLLS: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 /// Between polls of an operation in the local emulation.
@@ -105,6 +107,7 @@ impl Cloud {
             throttle: Arc::new(Throttle::new(config.requests_per_second)),
             budget: Arc::new(RetryBudget::new(config.retry_budget)),
             backoff: BACKOFF,
+            role_backoff: ROLE_BACKOFF,
             deadline: config.deadline.get(),
         };
         Ok(Self {
@@ -121,6 +124,12 @@ impl Cloud {
     pub fn with_delays(mut self, attempts: Backoff, polls: Backoff) -> Self {
         self.core.backoff = attempts;
         self.polls = polls;
+        self
+    }
+
+    /// Other delays between attempts while a role is missing, e.g. for tests.
+    pub fn with_role_delays(mut self, attempts: Backoff) -> Self {
+        self.core.role_backoff = attempts;
         self
     }
 

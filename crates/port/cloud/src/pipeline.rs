@@ -23,8 +23,6 @@ const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-reque
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("aro/", env!("CARGO_PKG_VERSION")));
 /// One attempt ends after this long, so that a call has time for a second.
 const MAX_ATTEMPT: Duration = Duration::from_secs(30);
-/// A new role is asked for again in these steps.
-const ROLE_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30));
 
 /// What all clients of a process share.
 #[derive(Clone)]
@@ -34,6 +32,8 @@ pub(crate) struct Core {
     pub(crate) throttle: Arc<Throttle>,
     pub(crate) budget: Arc<RetryBudget>,
     pub(crate) backoff: Backoff,
+    /// Between attempts while a role is missing.
+    pub(crate) role_backoff: Backoff,
     pub(crate) deadline: Duration,
 }
 
@@ -276,7 +276,7 @@ impl Pipeline {
         attempt: Attempt,
     ) -> Result<(), CloudError> {
         progress.role_failures += 1;
-        let delay = ROLE_BACKOFF.delay(progress.role_failures);
+        let delay = self.core.role_backoff.delay(progress.role_failures);
         if delay >= progress.left() {
             return Err(progress.error(out, failure(attempt, self.now())).waits_for_role());
         }
