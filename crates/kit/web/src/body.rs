@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -103,6 +104,18 @@ pub enum BodyError {
     /// The client went away, or sent a body that breaks the protocol.
     #[error("the body cannot be read")]
     Unreadable,
+}
+
+impl BodyError {
+    /// The status to answer with.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TimedOut => StatusCode::REQUEST_TIMEOUT,
+            Self::OverBudget => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unreadable => StatusCode::BAD_REQUEST,
+        }
+    }
 }
 
 /// A body in memory. Its bytes count against the budget until this is dropped.

@@ -16,12 +16,14 @@
 
 pub mod admin;
 mod body;
+mod head;
 mod panics;
 mod request_metrics;
 mod serve;
 mod trace;
 
 pub use body::{BodyBudget, BodyError, BodyLimits, HeldBody};
+pub use head::RequestHead;
 pub use panics::{CatchPanic, CatchPanicLayer};
 pub use request_metrics::{InFlight, RequestMetrics, STANDARD_BUCKETS};
 pub use serve::{Handshake, Peer, ServeOptions, Server, Upgradable, Upgrade, UpgradedIo, serve, serve_after};
