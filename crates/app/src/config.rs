@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aro_kube_apiserver::KubeConfig;
+use aro_region_layout::RegionConfig;
 use aro_runtime::config::{Loaded, Schema, Sources};
 use aro_runtime::telemetry::TelemetryConfig;
 use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
@@ -92,6 +93,8 @@ pub struct AppConfig {
     pub store: Checked<StoreConfig>,
     /// Embedded Kubernetes.
     pub kube: Checked<KubeConfig>,
+    /// The region and the names of its resources.
+    pub region: Checked<RegionConfig>,
     /// The cluster that a role started alone works on.
     pub cluster: Checked<ClusterConfig>,
 }
@@ -103,7 +106,8 @@ pub fn schema(registry: Registry) -> Schema {
         .with::<TelemetryConfig>()
         .with::<AdminConfig>()
         .with::<StoreConfig>()
-        .with::<KubeConfig>();
+        .with::<KubeConfig>()
+        .with::<RegionConfig>();
     registry.iter().fold(process, |schema, role| (role.section)(schema)).with::<ClusterConfig>()
 }
 
@@ -124,6 +128,7 @@ impl AppConfig {
             admin: loaded.section()?,
             store: loaded.section()?,
             kube: loaded.section()?,
+            region: loaded.section()?,
             cluster: loaded.section()?,
             loaded: Arc::new(loaded),
         })

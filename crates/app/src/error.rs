@@ -11,6 +11,9 @@ pub enum StartError {
     /// The address of the proxy could not be written for `aro env`.
     #[error("write the address of the cloud's proxy into the data directory")]
     CloudEnvironment(#[source] std::io::Error),
+    /// The certificate of Front Door could not be made.
+    #[error("issue Front Door's certificate into the directory of the local cloud")]
+    CloudCertificate(#[source] std::io::Error),
     /// The cluster that an agent is to work on cannot be reached.
     #[error(transparent)]
     Cluster(#[from] aro_kube::ClientError),

@@ -2,13 +2,15 @@
 //!
 //! The flow: once Kubernetes answers, the region's manifests are applied to the service cluster and the management
 //! clusters; their controllers and kubelets start the roles. The region is ready when every Deployment is available and
-//! every Service has an endpoint that accepts connections.
+//! every Service has an endpoint that accepts connections. Meanwhile `cloud_layout` lays the region's resources out in its
+//! cloud; that is a component of readiness of its own.
 //!
 //! Fields that the manifests set belong to the region. Fields that they leave out (the number of replicas) belong to the
 //! operator and survive a restart.
 
 mod apply;
 mod certificates;
+mod cloud_layout;
 mod debug_ports;
 mod manifests;
 mod service_endpoints;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use certificates::{Authorities, CertificatesError};
+pub(crate) use cloud_layout::{RegionCloud, SharedLayout};
 pub(crate) use debug_ports::{DebugPort, open_debug_port};
 use manifests::ClusterManifests;
 pub(crate) use service_endpoints::ServiceEndpoints;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_kube_apiserver::Clusters;
+use aro_region_layout::AppliedLayout;
 use aro_runtime::{Failure, Metrics, Readiness, Scope};
 use aro_store::SharedStore;
 use futures::future::select_all;
 use tokio::sync::watch;
 
+use crate::region::SharedLayout;
 use crate::store::OpenStore;
 use crate::{DataDir, Endpoint, StopError};
 
@@ -23,6 +25,7 @@ pub struct RunningApp {
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) kube: watch::Receiver<Option<Clusters>>,
+    pub(crate) layout: SharedLayout,
     pub(crate) grace: Duration,
     /// Declared last: an ephemeral directory goes after everything that used it.
     pub(crate) data: DataDir,
@@ -57,6 +60,11 @@ impl RunningApp {
     /// The clusters of embedded Kubernetes, when it runs here.
     pub fn clusters(&self) -> Option<Clusters> {
         self.kube.borrow().clone()
+    }
+
+    /// The region's resources in its cloud, once they are laid out.
+    pub fn cloud_layout(&self) -> Option<Arc<AppliedLayout>> {
+        self.layout.borrow().clone()
     }
 
     /// Where its data is.

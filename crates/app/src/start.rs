@@ -20,7 +20,7 @@ use aro_web::admin::serve_admin;
 use tokio::sync::watch;
 
 use crate::config::ClusterConfig;
-use crate::region::{self, DebugPort};
+use crate::region::{self, DebugPort, RegionCloud};
 use crate::role_images::RoleImages;
 use crate::service_resolver::ServiceResolver;
 use crate::store::OpenStore;
@@ -94,11 +94,17 @@ impl App {
         if options.what.runs_kube() {
             options.data.take().await?;
         }
-        if matches!(options.what, Composition::Region { .. }) {
-            CloudEnvironment::write(options.data.path(), &endpoints).map_err(StartError::CloudEnvironment)?;
+        let cloud = match options.what {
+            Composition::Region { .. } => RegionCloud::of(&config, options.data.path())?,
+            Composition::Kube | Composition::Roles(_) => None,
+        };
+        if let Some(cloud) = &cloud {
+            CloudEnvironment::write(&cloud.dir, &endpoints).map_err(StartError::CloudEnvironment)?;
+            issue_certificate(cloud, &options.clock).await?;
         }
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
+        let (laid_out, layout) = watch::channel(None);
         let mut app = RunningApp {
             endpoints,
             root: Scope::root("aro"),
@@ -107,11 +113,20 @@ impl App {
             metrics: Metrics::new(),
             readiness: Readiness::new(),
             kube,
+            layout,
             grace: config.process.grace.get(),
             data: options.data,
         };
-        let started = match app.launch(&config, &options.what, bound, options.clock, started) {
-            Ok(()) => app.until_ready(&config).await,
+        let clock = options.clock.clone();
+        let started = match app.launch(&config, &options.what, bound, options.clock, started, cloud.as_ref())
+        {
+            Ok(()) => {
+                if let (Some(cloud), Some(azure_local)) = (cloud, app.addr("azure-local")) {
+                    let ready = app.readiness.component("cloud-layout");
+                    cloud.start(azure_local, clock, ready, laid_out, &app.root);
+                }
+                app.until_ready(&config).await
+            }
             Err(error) => Err(error),
         };
         match started {
@@ -123,6 +138,13 @@ impl App {
             }
         }
     }
+}
+
+/// Issues the certificate that Front Door reads when it starts.
+async fn issue_certificate(cloud: &RegionCloud, clock: &SharedClock) -> Result<(), StartError> {
+    let (cloud, now) = (cloud.clone(), clock.now());
+    let issued = tokio::task::spawn_blocking(move || cloud.issue_certificate(now)).await;
+    issued.map_err(std::io::Error::other).flatten().map_err(StartError::CloudCertificate)
 }
 
 /// The cluster that a role started alone works on.
@@ -213,6 +235,7 @@ impl RunningApp {
         bound: Bound,
         clock: SharedClock,
         started: watch::Sender<Option<Clusters>>,
+        cloud: Option<&RegionCloud>,
     ) -> Result<(), StartError> {
         watch_store(self.store.shared(), self.readiness.component("store"), &self.root);
         stop_on_store_failure(&self.store, &self.root);
@@ -227,9 +250,11 @@ impl RunningApp {
         for (role, listeners) in bound.roles {
             let scope = self.root.role(role.name);
             let needs = |need| role.needs(need);
+            let own = self.config_of(role, config, is_region, cloud)?;
+            self.set_schemes(role, &own);
             let context = RoleContext {
                 scope: scope.clone(),
-                config: self.config_of(role, config, is_region)?,
+                config: own,
                 listeners,
                 store: needs(Need::Store).then(|| self.store.shared()),
                 cluster: bound.cluster.clone().filter(|_| needs(Need::Cluster)),
@@ -260,6 +285,7 @@ impl RunningApp {
         role: &RoleDescriptor,
         config: &AppConfig,
         is_region: bool,
+        cloud: Option<&RegionCloud>,
     ) -> Result<Arc<Loaded>, StartError> {
         let settings = role.beside.filter(|_| is_region).map(|beside| beside.settings).unwrap_or_default();
         if settings.is_empty() {
@@ -270,12 +296,24 @@ impl RunningApp {
             let value = match setting {
                 RegionSetting::Text(text) => Some((*text).to_owned()),
                 RegionSetting::AddressOf(endpoint) => self.addr(endpoint).map(|address| address.to_string()),
+                RegionSetting::CloudFile(name) => {
+                    cloud.map(|cloud| cloud.dir.join(name).display().to_string())
+                }
+                RegionSetting::Layout(setting) => cloud.map(|cloud| cloud.setting(*setting)),
             };
             if let Some(value) = value {
                 sources = sources.set(*key, value);
             }
         }
         Ok(Arc::new(crate::config::schema(config.registry).load(&sources)?))
+    }
+
+    /// The endpoints of a role by its own configuration: a region may give it a certificate.
+    fn set_schemes(&mut self, role: &RoleDescriptor, config: &Loaded) {
+        for listener in role.listeners {
+            let own = self.endpoints.iter_mut().filter(|endpoint| endpoint.name == listener.endpoint);
+            own.for_each(|endpoint| endpoint.scheme = (listener.scheme)(config));
+        }
     }
 
     fn launch_kube(

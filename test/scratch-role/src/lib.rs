@@ -31,7 +31,7 @@ impl Section for ScratchConfig {
 }
 
 /// The role's descriptor.
-pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
+pub const DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Scratch::NAME,
     about: "Run the scratch role alone",
     command: "scratch",

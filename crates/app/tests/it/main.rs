@@ -21,6 +21,7 @@ fn sources() -> Sources {
         .set("maestro.debug_listen", "127.0.0.1:0")
         .set("azure_local.listen", "127.0.0.1:0")
         .set("dns.listen", "127.0.0.1:0")
+        .set("frontdoor.listen", "127.0.0.1:0")
         .set("proxy.listen", "127.0.0.1:0")
 }
 
@@ -139,7 +140,9 @@ async fn postgres_is_migrated_on_demand_only_and_then_serves_two_replicas() {
 }
 
 /// Needs one line in a registry, and nothing else of the program.
-const WITH_SCRATCH: Registry = Registry::new(&[&aro_frontend::DESCRIPTOR, &aro_scratch_role::DESCRIPTOR]);
+static SCRATCH_ROLES: [&aro_app::RoleDescriptor; 2] =
+    [&aro_frontend::DESCRIPTOR, &aro_scratch_role::DESCRIPTOR];
+const WITH_SCRATCH: Registry = Registry::new(&SCRATCH_ROLES);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_that_is_added_to_the_registry_runs_as_a_pod_of_the_region() {

@@ -1,4 +1,6 @@
-//! The Azure host names that lead to azure-local.
+//! The Azure host names that lead to azure-local, and those of Front Door.
+
+use std::net::Ipv4Addr;
 
 /// Host names of Azure that the local cloud answers for. A leading `*` stands for one label or more: a static website is
 /// `<account>.<zone>.web.core.windows.net`. Certificates differ there: a wildcard in one covers a single label.
@@ -15,6 +17,13 @@ pub const AZURE_HOSTS: &[&str] = &[
     "*.authorization.azure.net",
     "*.identity.azure.net",
 ];
+
+/// The domain of Front Door's endpoints: `<endpoint>.azurefd.net`.
+pub const FRONT_DOOR_DOMAIN: &str = "azurefd.net";
+
+/// The address of every Front Door endpoint. Reserved for documentation (RFC 5737), so that no network routes it; the region's
+/// proxy knows the listener behind it.
+pub const FRONT_DOOR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
 /// Whether a host name is one of [`AZURE_HOSTS`]. Case and a dot at the end do not matter.
 pub fn is_azure_host(host: &str) -> bool {

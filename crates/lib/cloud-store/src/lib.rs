@@ -14,6 +14,6 @@ mod hosts;
 mod names;
 mod resource;
 
-pub use hosts::{AZURE_HOSTS, is_azure_host};
+pub use hosts::{AZURE_HOSTS, FRONT_DOOR_ADDRESS, FRONT_DOOR_DOMAIN, is_azure_host};
 pub use names::{CLOUD, TENANT_SCOPE, key_of, partition_of};
 pub use resource::{Operation, Resource, kind_of};

@@ -76,6 +76,19 @@ pub enum RegionSetting {
     AddressOf(&'static str),
     /// The same in every region.
     Text(&'static str),
+    /// The path of a file in the directory of the local cloud.
+    CloudFile(&'static str),
+    /// A name of the region's layout in the cloud.
+    Layout(LayoutSetting),
+}
+
+/// A name of the region's layout in the cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayoutSetting {
+    /// The subscriptions of the service, as a list of `name=GUID`.
+    ServiceSubscriptions,
+    /// The URL of the website with the OIDC documents of hosted clusters.
+    OidcWebsite,
 }
 
 /// A part outside of a role.

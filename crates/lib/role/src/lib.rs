@@ -29,7 +29,8 @@ pub use deployment::{
     certificate_files,
 };
 pub use descriptor::{
-    Beside, CommandGroup, DebugListener, ListenerDescriptor, Need, RegionSetting, RoleDescriptor,
+    Beside, CommandGroup, DebugListener, LayoutSetting, ListenerDescriptor, Need, RegionSetting,
+    RoleDescriptor,
 };
 pub use manifests::{PART_OF_REGION, namespace, workload};
 

@@ -2,6 +2,7 @@
 
 mod azure_cli;
 mod clients;
+mod cloud_layout;
 mod conditional;
 mod credentials;
 mod deletes;

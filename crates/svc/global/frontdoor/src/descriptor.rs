@@ -1,12 +1,13 @@
 //! Front Door as the program knows it.
 
-use aro_role::{ListenerDescriptor, RoleDescriptor};
+use aro_role::{Beside, LayoutSetting, ListenerDescriptor, RegionSetting, RoleDescriptor};
 use aro_runtime::Role as _;
 
 use crate::config::FrontdoorConfig;
 use crate::{Frontdoor, FrontdoorPorts};
 
-/// The role's descriptor. It has no Deployment: Front Door is global, outside of every region's clusters.
+/// The role's descriptor. It has no Deployment: Front Door is global, outside of every region's clusters. `aro up` runs it
+/// beside them, before the website of its own region.
 pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     name: Frontdoor::NAME,
     about: "Run the public face of the clusters' OIDC documents alone",
@@ -28,7 +29,15 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     }],
     needs: &[],
     deployment: |_| None,
-    beside: None,
+    beside: Some(Beside {
+        settings: &[
+            ("frontdoor.origin", RegionSetting::Layout(LayoutSetting::OidcWebsite)),
+            ("frontdoor.connect_to", RegionSetting::AddressOf("azure-local")),
+            ("frontdoor.ca_file", RegionSetting::CloudFile("ca.pem")),
+            ("frontdoor.cert_file", RegionSetting::CloudFile("frontdoor.crt")),
+            ("frontdoor.key_file", RegionSetting::CloudFile("frontdoor.key")),
+        ],
+    }),
     start: |mut context| {
         let ports = FrontdoorPorts {
             listener: context.listener(HTTP)?,

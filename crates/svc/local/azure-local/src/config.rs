@@ -15,8 +15,9 @@ aro_runtime::section! {
         pub dir: Option<PathBuf> = None,
         /// The tenant of the service.
         pub service_tenant: String = "5e2c0000-0000-4000-8000-000000000001".to_owned(),
-        /// The subscription of the service cluster.
-        pub service_subscription: String = "5e2c0000-0000-4000-8000-000000000011".to_owned(),
+        /// The subscriptions of the service, as `name=GUID`; the service's principal owns them. A region sets its own.
+        pub service_subscriptions: Vec<String> =
+            vec!["hcp-dev-svc=5e2c0000-0000-4000-8000-000000000011".to_owned()],
         /// The tenant of the customer.
         pub customer_tenant: String = "c0570000-0000-4000-8000-000000000002".to_owned(),
         /// The customer's subscription, empty at first; the customer's service principal owns it.
@@ -47,12 +48,16 @@ impl Section for AzureLocalConfig {
     fn examine(&self, problems: &mut Problems) {
         for (key, value) in [
             ("service_tenant", &self.service_tenant),
-            ("service_subscription", &self.service_subscription),
             ("customer_tenant", &self.customer_tenant),
             ("customer_subscription", &self.customer_subscription),
         ] {
             if Uuid::try_parse(value).is_err() {
                 problems.add(key, "must be a GUID");
+            }
+        }
+        for subscription in &self.service_subscriptions {
+            if let Err(reason) = crate::accounts::parse_subscription(subscription) {
+                problems.add("service_subscriptions", reason);
             }
         }
         for provider in &self.resource_providers {

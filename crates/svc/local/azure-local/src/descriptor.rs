@@ -1,6 +1,6 @@
 //! The local cloud as the program knows it.
 
-use aro_role::{Beside, ListenerDescriptor, Need, RegionSetting, RoleDescriptor};
+use aro_role::{Beside, LayoutSetting, ListenerDescriptor, Need, RegionSetting, RoleDescriptor};
 use aro_runtime::Role as _;
 
 use crate::{AzureLocal, AzureLocalConfig, AzureLocalPorts};
@@ -25,10 +25,18 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     needs: &[Need::Store],
     deployment: |_| None,
     beside: Some(Beside {
-        settings: &[(
-            "azure_local.resource_providers",
-            RegionSetting::Text("[\"Microsoft.RedHatOpenShift=http://aro-hcp-frontend.aro-hcp.svc:8443\"]"),
-        )],
+        settings: &[
+            (
+                "azure_local.resource_providers",
+                RegionSetting::Text(
+                    "[\"Microsoft.RedHatOpenShift=http://aro-hcp-frontend.aro-hcp.svc:8443\"]",
+                ),
+            ),
+            (
+                "azure_local.service_subscriptions",
+                RegionSetting::Layout(LayoutSetting::ServiceSubscriptions),
+            ),
+        ],
     }),
     start: |mut context| {
         let ports = AzureLocalPorts {

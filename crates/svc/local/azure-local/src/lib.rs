@@ -28,8 +28,9 @@ mod ports;
 mod role;
 mod tls;
 
-pub use accounts::CustomerAccount;
+pub use accounts::{CustomerAccount, ServiceAccount};
 pub use config::AzureLocalConfig;
 pub use descriptor::DESCRIPTOR;
 pub use ports::AzureLocalPorts;
 pub use role::AzureLocal;
+pub use tls::CloudAuthority;

@@ -46,7 +46,7 @@ impl Role for AzureLocal {
     async fn run(self, scope: Scope) -> Result<(), RunError> {
         let Self { config, ports, ready } = self;
         let dir: PathBuf = config.dir.clone().unwrap_or(ports.dir);
-        let acceptor = tls::acceptor(&dir, ports.clock.now()).await?;
+        let acceptor = tls::acceptor(&dir, &ports.clock, &scope).await?;
         let unreadable = UnreadableDocuments::new(&ports.metrics);
         let directory = Directory::open(
             ports.store.clone(),
@@ -68,7 +68,7 @@ impl Role for AzureLocal {
         let cloud = Cloud::open(ports.store, ports.clock.clone(), bridge, unreadable, options)
             .await
             .map_err(|error| Fault::caused("open the local cloud", error))?;
-        accounts::ensure(&config, &directory, &cloud, &dir).await?;
+        accounts::ensure(&config, &directory, &cloud, &dir, &ports.clock).await?;
         cloud.start(&ReconcileMetrics::new(&ports.metrics), &scope);
 
         let bodies = BodyLimits {

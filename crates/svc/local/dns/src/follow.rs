@@ -8,6 +8,7 @@ use aro_net::Backoff;
 use aro_runtime::LogLimiter;
 use aro_store::{Follower, Page, Query, SharedStore, StoreError};
 
+use crate::front_door;
 use crate::metrics::DnsMetrics;
 use crate::model::{Applied, Model, PUBLIC_ADDRESSES, ZONES};
 use crate::record_set::TYPES;
@@ -110,7 +111,7 @@ impl Follow {
         self.metrics.zones.set(gauge(zones.len()));
         self.metrics.record_sets.set(gauge(model.record_sets()));
         self.metrics.bytes.set(gauge(model.bytes()));
-        self.zones.replace(zones);
+        self.zones.replace(zones.with(front_door::zone()));
     }
 
     fn record(&self, applied: Applied) {

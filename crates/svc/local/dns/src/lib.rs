@@ -19,6 +19,7 @@
 mod config;
 mod descriptor;
 mod follow;
+mod front_door;
 mod message;
 mod metrics;
 mod model;

@@ -52,6 +52,12 @@ impl Zones {
         Self { by_origin: zones.into_iter().map(|zone| (zone.origin.clone(), zone)).collect() }
     }
 
+    /// The same and another one, which replaces a zone with its name.
+    pub fn with(mut self, zone: impl IntoIterator<Item = Arc<Zone>>) -> Self {
+        self.by_origin.extend(zone.into_iter().map(|zone| (zone.origin.clone(), zone)));
+        self
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.by_origin.len()

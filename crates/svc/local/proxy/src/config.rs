@@ -16,6 +16,9 @@ aro_runtime::section! {
         pub expose_to_unauthenticated_clients: bool = false,
         /// The listener that answers for the Azure host names.
         pub azure_local: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8440)),
+        /// The listener of Front Door; names in the region's zones that lead to a Front Door endpoint are relayed to it. Not
+        /// set: they are refused.
+        pub front_door: Option<SocketAddr> = None,
         /// The region's DNS server; names in its zones are relayed.
         pub dns: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 5353)),
         /// Listeners behind the addresses in the region's zones: "443=127.0.0.1:6443" for a port of every address,

@@ -30,6 +30,7 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
     beside: Some(Beside {
         settings: &[
             ("proxy.azure_local", RegionSetting::AddressOf("azure-local")),
+            ("proxy.front_door", RegionSetting::AddressOf("frontdoor")),
             ("proxy.dns", RegionSetting::AddressOf("dns")),
         ],
     }),
@@ -54,5 +55,6 @@ fn destinations(config: &ProxyConfig) -> Result<RegionDestinations, BuildError> 
     let tunnels = Tunnels::parse(&config.tunnels);
     let tunnels = tunnels.map_err(|error| BuildError::caused("read proxy.tunnels", error))?;
     let names = DnsNames::new(config.dns, config.connect_timeout.get());
-    Ok(RegionDestinations::new(config.azure_local, Arc::new(names), tunnels))
+    let region = RegionDestinations::new(config.azure_local, Arc::new(names), tunnels);
+    Ok(region.with_front_door(config.front_door))
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::names::Names;
 use crate::tunnels::Tunnels;
-use aro_cloud_store::{AZURE_HOSTS, is_azure_host};
+use aro_cloud_store::{AZURE_HOSTS, FRONT_DOOR_ADDRESS, is_azure_host};
 
 /// The port of HTTPS.
 const HTTPS: u16 = 443;
@@ -52,6 +52,7 @@ pub trait Destinations: Send + Sync + 'static {
 /// Azure host names lead to azure-local, names in the region's zones to the region's listeners.
 pub struct RegionDestinations {
     azure_local: SocketAddr,
+    front_door: Option<SocketAddr>,
     names: Arc<dyn Names>,
     tunnels: Tunnels,
 }
@@ -59,11 +60,19 @@ pub struct RegionDestinations {
 impl RegionDestinations {
     /// The azure-local listener, the region's names, and the listeners behind their addresses.
     pub fn new(azure_local: SocketAddr, names: Arc<dyn Names>, tunnels: Tunnels) -> Self {
-        Self { azure_local, names, tunnels }
+        Self { azure_local, front_door: None, names, tunnels }
+    }
+
+    /// The same with the listener of Front Door.
+    pub fn with_front_door(self, front_door: Option<SocketAddr>) -> Self {
+        Self { front_door, ..self }
     }
 
     /// The listener behind the first address that has one. An address that is not mapped is used as it is only on loopback.
     fn listener(&self, addresses: &[IpAddr], port: u16) -> Option<SocketAddr> {
+        if addresses.contains(&IpAddr::V4(FRONT_DOOR_ADDRESS)) {
+            return self.front_door.filter(|_| port == HTTPS);
+        }
         let mapped = addresses.iter().find_map(|address| self.tunnels.find(*address, port));
         mapped.or_else(|| {
             let local = addresses.iter().find(|address| address.is_loopback() && port == HTTPS)?;
@@ -100,6 +109,7 @@ mod tests {
         async fn addresses(&self, host: &str) -> io::Result<Option<Vec<IpAddr>>> {
             match host {
                 "api.c1.example.com" => Ok(Some(vec!["20.0.0.1".parse().unwrap()])),
+                "oic.example.com" => Ok(Some(vec![FRONT_DOOR_ADDRESS.into()])),
                 "local.example.com" => Ok(Some(vec!["127.0.0.7".parse().unwrap()])),
                 "broken" => Err(io::ErrorKind::TimedOut.into()),
                 _ => Ok(None),
@@ -112,6 +122,7 @@ mod tests {
             Tunnels::parse(&tunnels.iter().map(|&text| text.to_owned()).collect::<Vec<_>>()).unwrap();
         let azure_local = "127.0.0.1:8440".parse().unwrap();
         let region = RegionDestinations::new(azure_local, Arc::new(Zone), tunnels);
+        let region = region.with_front_door(Some("127.0.0.1:8446".parse().unwrap()));
         region.find(host, port).await.map(|found| found.to_string())
     }
 
@@ -129,6 +140,13 @@ mod tests {
         assert!(matches!(find(&tunnels, "api.c1.example.com", 25).await, Err(Refusal::Port)));
         assert_eq!(find(&[], "local.example.com", 443).await.unwrap(), "127.0.0.7:443");
         assert!(matches!(find(&[], "local.example.com", 22).await, Err(Refusal::Port)));
+    }
+
+    #[tokio::test]
+    async fn names_of_front_door_endpoints_lead_to_its_listener_on_https_only() {
+        let tunnels = ["443=127.0.0.1:6443", "80=127.0.0.1:80"];
+        assert_eq!(find(&tunnels, "oic.example.com", 443).await.unwrap(), "127.0.0.1:8446");
+        assert!(matches!(find(&tunnels, "oic.example.com", 80).await, Err(Refusal::Port)));
     }
 
     #[tokio::test]

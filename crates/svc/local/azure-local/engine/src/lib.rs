@@ -32,6 +32,7 @@ mod list;
 mod locations;
 mod mutations;
 mod operations;
+mod owners;
 mod provider;
 mod references;
 mod refusal;

@@ -12,6 +12,13 @@ const fn tracked(
     TypeSpec { namespace, types, full, versions, long_running: true, ..PLAIN }
 }
 
+const CDN: &[&str] = &["2023-05-01", "2024-02-01", "2025-04-15"];
+
+/// A part of a Front Door profile.
+const fn cdn_part(types: &'static [(&'static str, &'static str)], full: &'static str) -> TypeSpec {
+    TypeSpec { placement: Placement::None, ..tracked("Microsoft.Cdn", types, full, CDN) }
+}
+
 /// The types.
 pub const TYPES: &[TypeSpec] = &[
     tracked(
@@ -40,13 +47,30 @@ pub const TYPES: &[TypeSpec] = &[
     ),
     TypeSpec {
         placement: Placement::Global,
+        ..tracked("Microsoft.Cdn", &[("profiles", "profile")], "Microsoft.Cdn/profiles", CDN)
+    },
+    TypeSpec {
+        placement: Placement::Global,
         ..tracked(
             "Microsoft.Cdn",
-            &[("profiles", "profile")],
-            "Microsoft.Cdn/profiles",
-            &["2023-05-01", "2024-02-01", "2025-04-15"],
+            &[("profiles", "profile"), ("afdEndpoints", "endpoint")],
+            "Microsoft.Cdn/profiles/afdEndpoints",
+            CDN,
         )
     },
+    cdn_part(
+        &[("profiles", "profile"), ("afdEndpoints", "endpoint"), ("routes", "route")],
+        "Microsoft.Cdn/profiles/afdEndpoints/routes",
+    ),
+    cdn_part(
+        &[("profiles", "profile"), ("customDomains", "domain")],
+        "Microsoft.Cdn/profiles/customDomains",
+    ),
+    cdn_part(&[("profiles", "profile"), ("originGroups", "group")], "Microsoft.Cdn/profiles/originGroups"),
+    cdn_part(
+        &[("profiles", "profile"), ("originGroups", "group"), ("origins", "origin")],
+        "Microsoft.Cdn/profiles/originGroups/origins",
+    ),
     tracked(
         "Microsoft.Compute",
         &[("disks", "disk")],
