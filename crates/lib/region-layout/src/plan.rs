@@ -192,11 +192,7 @@ impl Plan {
         let issuer = cluster_issuer(&self.layout, cluster);
         let spec = FederatedCredentialSpec {
             audience: workload.audience.to_owned(),
-            ..FederatedCredentialSpec::service_account(
-                &issuer,
-                workload.namespace,
-                workload.service_account,
-            )
+            ..FederatedCredentialSpec::service_account(&issuer, workload.namespace, workload.service_account)
         };
         let name = format!("{}-{}-fedcred", workload.identity, self.layout.params.location);
         self.add(Spec::FederatedCredential { identity: id, name, spec }, &[key]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use aro_arm::ResourceId;
 use aro_auth::{Issuer, PublishedKeys, Rules, StaticKeys, TokenVerifier};
-use aro_base::{Clock as _, Secret, SignedDuration};
+use aro_base::{Secret, SignedDuration};
 use aro_cloud::resources::{PrincipalType, RecordData, RecordSet, RoleAssignment, Tags};
 use aro_cloud::{ArmClient, Cloud, CloudConfig, SharedCredential, api_version};
 use aro_harness::{Process, StoreChoice};

@@ -7,7 +7,7 @@ use super::roles::{
     ACR_PULL, BLOB_DATA_CONTRIBUTOR, CERTIFICATE_USER, CERTIFICATES_OFFICER, READER, SECRETS_OFFICER,
     SECRETS_USER,
 };
-use super::service::{Service, cluster};
+use super::service::{Identities, cluster};
 use super::{IMAGE_PULLER, Plan, Spec, Workload, workload};
 use crate::layout::ManagementLayout;
 
@@ -19,7 +19,7 @@ const OTHERS: [Workload; 4] = [
     workload("prometheus", "prometheus", "prometheus"),
 ];
 
-pub(super) fn add(plan: &mut Plan, global: &Global, service: &Service, layout: &ManagementLayout) {
+pub(super) fn add(plan: &mut Plan, global: &Global, service: &Identities, layout: &ManagementLayout) {
     let group = plan.add(Spec::Group(layout.group.clone()), &[]);
     let rules = [("allow-https", 120, 443), ("allow-api", 130, 6443)];
     let spec = NsgSpec {

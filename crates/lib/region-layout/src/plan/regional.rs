@@ -56,7 +56,11 @@ fn cosmos(plan: &Plan, id: &ResourceId) -> Spec {
         "minimalTlsVersion": "Tls12",
         "enablePerRegionPerPartitionAutoscale": true,
     });
-    resource(id, COSMOS, json!({ "location": location, "kind": "GlobalDocumentDB", "properties": properties }))
+    resource(
+        id,
+        COSMOS,
+        json!({ "location": location, "kind": "GlobalDocumentDB", "properties": properties }),
+    )
 }
 
 fn event_grid(plan: &Plan, id: &ResourceId) -> Spec {

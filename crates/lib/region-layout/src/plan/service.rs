@@ -14,10 +14,11 @@ use super::{IMAGE_PULLER, Key, Plan, Spec, Workload, workload};
 
 /// The network plan of every cluster: nodes and pods.
 const NETWORK: &str = "10.128.0.0/14";
-const SUBNETS: [(&str, &str); 2] = [("ClusterSubnet-001", "10.128.8.0/21"), ("PodSubnet-001", "10.128.64.0/18")];
+const SUBNETS: [(&str, &str); 2] =
+    [("ClusterSubnet-001", "10.128.8.0/21"), ("PodSubnet-001", "10.128.64.0/18")];
 
-/// Items that others depend on.
-pub(super) struct Service {
+/// Identities that have roles on management clusters.
+pub(super) struct Identities {
     pub clusters_service: Key,
     pub backend: Key,
     pub refresher: Key,
@@ -35,7 +36,7 @@ const OTHERS: [Workload; 7] = [
     workload("aro-hcp-exporter", "aro-hcp-exporter", "aro-hcp-exporter"),
 ];
 
-pub(super) fn add(plan: &mut Plan, global: &Global, regional: &Regional) -> Service {
+pub(super) fn add(plan: &mut Plan, global: &Global, regional: &Regional) -> Identities {
     let (all, layout) = (plan.layout.clone(), plan.layout.service.clone());
     let group = plan.add(Spec::Group(layout.group.clone()), &[]);
     let nsg = plan.add(Spec::Nsg(layout.nsg.clone(), rules(plan)), &[group]);
@@ -48,7 +49,7 @@ pub(super) fn add(plan: &mut Plan, global: &Global, regional: &Regional) -> Serv
         plan.add(Spec::AddressRecord { zone, name, address }, &[address, regional.service_zone]);
     }
     let mut identity = |workload: &Workload| plan.workload_identity(group, &layout.cluster, workload);
-    let service = Service {
+    let service = Identities {
         clusters_service: identity(&workload("clusters-service", "clusters-service", "clusters-service")),
         backend: identity(&workload("backend", "aro-hcp", "backend")),
         refresher: identity(&workload(

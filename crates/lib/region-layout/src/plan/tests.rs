@@ -52,18 +52,18 @@ fn a_resource_comes_after_its_group_and_an_assignment_after_its_scope() {
     let plan = regional_plan(&["1"]);
     for item in plan.items() {
         let before = before(&plan, item);
-        let has = |wanted: &dyn Fn(&Spec) -> bool| {
-            before.iter().any(|key| wanted(&plan.items[key.index()].spec))
-        };
+        let has =
+            |wanted: &dyn Fn(&Spec) -> bool| before.iter().any(|key| wanted(&plan.items[key.index()].spec));
         let target = item.spec.target();
         if !matches!(item.spec, Spec::Group(_)) {
-            let group = |spec: &Spec| {
-                matches!(spec, Spec::Group(id) if id.same_subscription(target) && id.same_resource_group(target))
-            };
+            let group = |spec: &Spec| matches!(spec, Spec::Group(id) if id.same_subscription(target) && id.same_resource_group(target));
             assert!(has(&group), "{item:?}");
         }
         if let Spec::Assignment { scope, identity, .. } = &item.spec {
-            assert!(has(&|spec| spec.target() == scope && !matches!(spec, Spec::Assignment { .. })), "{item:?}");
+            assert!(
+                has(&|spec| spec.target() == scope && !matches!(spec, Spec::Assignment { .. })),
+                "{item:?}"
+            );
             assert!(matches!(plan.items[identity.index()].spec, Spec::Identity(_)), "{item:?}");
         }
         if let Spec::AddressRecord { address, .. } = &item.spec {
