@@ -12,8 +12,11 @@
 
 mod hosts;
 mod names;
+pub mod registry;
 mod resource;
+mod secrets;
 
 pub use hosts::{AZURE_HOSTS, FRONT_DOOR_ADDRESS, FRONT_DOOR_DOMAIN, is_azure_host};
 pub use names::{CLOUD, TENANT_SCOPE, key_of, partition_of};
 pub use resource::{Operation, Resource, kind_of};
+pub use secrets::{NoRandom, ResourceSecret, SecretValue};

@@ -7,6 +7,8 @@ use aro_store::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::secrets::ResourceSecret;
+
 /// One ARM resource of the local cloud.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +27,9 @@ pub struct Resource {
     /// The resources it refers to, ids in lower case. A resource that is referred to cannot be deleted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub references: BTreeSet<String>,
+    /// Its secrets; they are part of no answer but that of the action that asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<ResourceSecret>,
     /// The last long-running operation on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,

@@ -20,6 +20,7 @@ fn created_at(path: &str, version: u64, created: i64, properties: Value) -> Docu
         changed: created,
         created_by: None,
         references: std::collections::BTreeSet::new(),
+        secrets: Vec::new(),
         operation: None,
         deleting: false,
     };

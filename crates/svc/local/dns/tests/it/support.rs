@@ -140,6 +140,7 @@ async fn write(store: &SharedStore, path: &str, properties: Value) -> Result<()>
         changed: at,
         created_by: None,
         references: BTreeSet::new(),
+        secrets: Vec::new(),
         operation: None,
         deleting: false,
     };
