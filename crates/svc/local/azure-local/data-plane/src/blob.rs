@@ -14,6 +14,7 @@ mod lists;
 mod properties;
 mod ranges;
 mod respond;
+mod sas;
 mod service;
 mod shared_key;
 mod store;
@@ -34,7 +35,7 @@ use http::{Method, StatusCode};
 pub use store::BlobStore;
 pub use website::website_router;
 
-use crate::guard::{Accounts, Action, Guard, Storage};
+use crate::guard::{Accounts, Action, Guard, Principal, Storage};
 use crate::http::{Head, read_body};
 use error::BlobError;
 
@@ -54,6 +55,8 @@ struct Call<'a> {
     account: &'a str,
     now: aro_base::Timestamp,
     head: &'a Head,
+    /// The caller, if it came with a token.
+    caller: Option<Principal>,
 }
 
 type Answer = Result<Response, BlobError>;
@@ -90,8 +93,20 @@ async fn handle(service: &Service, head: &Head, body: Body) -> Answer {
     let storage = service.accounts.storage(&head.account).await.ok_or_else(BlobError::no_account)?;
     let target = Target::of(head)?;
     let operation = Operation::of(head, &target)?;
-    access::authorize(service, &storage, head, &target, operation.action()).await?;
-    let call = Call { store: &service.store, account: &storage.resource_id, now: service.clock.now(), head };
+    let access = access::authorize(service, &storage, head, &target, operation).await?;
+    let call = Call {
+        store: &service.store,
+        account: &storage.resource_id,
+        now: service.clock.now(),
+        head,
+        caller: access.caller,
+    };
+    if access.create_only
+        && let Target::Blob(container, blob) = &target
+        && call.store.find_blob(call.account, container, blob).await?.is_some()
+    {
+        return Err(BlobError::forbidden());
+    }
     let held = match operation.has_body() {
         true => read_body(&service.bodies, body).await.map_err(BlobError::body)?,
         false => aro_web::HeldBody::default(),
@@ -153,6 +168,7 @@ enum Operation {
     DeleteBlob,
     SetBlobMetadata,
     SetBlobProperties,
+    GetUserDelegationKey,
 }
 
 impl Operation {
@@ -163,6 +179,7 @@ impl Operation {
             (Target::Service, "GET", "list") => Self::ListContainers,
             (Target::Service, "GET", "properties") => Self::GetServiceProperties,
             (Target::Service, "PUT", "properties") => Self::SetServiceProperties,
+            (Target::Service, "POST", "userdelegationkey") => Self::GetUserDelegationKey,
             (Target::Container(_), "PUT", "") => Self::CreateContainer,
             (Target::Container(_), "GET" | "HEAD", "" | "metadata") => Self::GetContainer,
             (Target::Container(_), "DELETE", "") => Self::DeleteContainer,
@@ -189,6 +206,7 @@ impl Operation {
         matches!(
             self,
             Self::SetServiceProperties
+                | Self::GetUserDelegationKey
                 | Self::SetContainerAcl
                 | Self::PutBlob
                 | Self::PutBlock
@@ -206,6 +224,9 @@ impl Operation {
             }
             Self::GetServiceProperties => control("Microsoft.Storage/storageAccounts/blobServices/read"),
             Self::SetServiceProperties => control("Microsoft.Storage/storageAccounts/blobServices/write"),
+            Self::GetUserDelegationKey => {
+                control("Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action")
+            }
             Self::CreateContainer | Self::SetContainerMetadata | Self::SetContainerAcl => {
                 control("Microsoft.Storage/storageAccounts/blobServices/containers/write")
             }
@@ -245,6 +266,7 @@ async fn perform(
         Operation::ListContainers => lists::containers(call).await,
         Operation::GetServiceProperties => service::get(call, storage).await,
         Operation::SetServiceProperties => service::set(call, &body).await,
+        Operation::GetUserDelegationKey => service::delegation_key(call, storage, &body),
         Operation::CreateContainer => containers::create(call, container).await,
         Operation::GetContainer => containers::get(call, container).await,
         Operation::DeleteContainer => containers::delete(call, container).await,

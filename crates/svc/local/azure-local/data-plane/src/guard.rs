@@ -88,6 +88,8 @@ pub struct Storage {
     pub tenant_id: Uuid,
     /// Its keys (base64).
     pub keys: Vec<Secret<String>>,
+    /// What signs its user delegation keys (base64).
+    pub delegation: Option<Secret<String>>,
     /// Its static website is on, whatever the service properties say.
     pub static_website: bool,
     /// Requests may be signed with a key of the account.

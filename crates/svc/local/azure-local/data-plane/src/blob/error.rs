@@ -65,6 +65,22 @@ impl BlobError {
         error(StatusCode::FORBIDDEN, "AuthenticationFailed", text)
     }
 
+    pub(super) fn signature_time() -> Self {
+        let text =
+            "Server failed to authenticate the request. Signature not valid in the specified time frame.";
+        error(StatusCode::FORBIDDEN, "AuthenticationFailed", text)
+    }
+
+    pub(super) fn service_mismatch() -> Self {
+        let text = "This request is not authorized to perform this operation using this service.";
+        error(StatusCode::FORBIDDEN, "AuthorizationServiceMismatch", text)
+    }
+
+    pub(super) fn resource_type_mismatch() -> Self {
+        let text = "This request is not authorized to perform this operation using this resource type.";
+        error(StatusCode::FORBIDDEN, "AuthorizationResourceTypeMismatch", text)
+    }
+
     pub(super) fn no_shared_key() -> Self {
         error(
             StatusCode::FORBIDDEN,

@@ -53,7 +53,13 @@ async fn handle(website: &Website, head: &Head) -> Answer {
     if !service.website && !storage.static_website {
         return Err(BlobError::no_account());
     }
-    let call = Call { store: &website.store, account: &storage.resource_id, now: website.clock.now(), head };
+    let call = Call {
+        store: &website.store,
+        account: &storage.resource_id,
+        now: website.clock.now(),
+        head,
+        caller: None,
+    };
     let index = service.index_document.as_deref().unwrap_or(INDEX);
     for name in candidates(&head.path, index) {
         if check_blob(&name).is_err() {

@@ -6,5 +6,6 @@ mod certificates;
 mod keys;
 mod robustness;
 mod secrets;
+mod signatures;
 mod site;
 mod websites;

@@ -127,6 +127,7 @@ impl Site {
             resource_id: STORAGE_ID.to_owned(),
             tenant_id: TENANT,
             keys: vec![Secret::new(ACCOUNT_KEY.to_owned())],
+            delegation: Some(Secret::new(ACCOUNT_KEY.to_owned())),
             static_website: false,
             allow_shared_key: true,
         };
