@@ -50,11 +50,12 @@ impl Cloud {
 
     pub(crate) fn providers(&self, request: &CloudRequest) -> Result<Answer, Failure> {
         let subscription = self.subscription(request.matched.subscription())?;
-        let shown: Vec<Value> = namespaces()
+        let own = namespaces()
             .into_iter()
-            .map(|(namespace, specs)| provider_body(&subscription, namespace, &specs))
-            .collect();
-        Ok(paging::whole(&shown))
+            .map(|(namespace, specs)| provider_body(&subscription, namespace, &specs));
+        let forwarded = self.forwarded_namespaces().into_iter();
+        let forwarded = forwarded.map(|(namespace, types)| forwarded_body(&subscription, namespace, &types));
+        Ok(paging::whole(&own.chain(forwarded).collect::<Vec<Value>>()))
     }
 
     pub(crate) fn provider(&self, request: &CloudRequest, namespace: &str) -> Result<Answer, Failure> {
@@ -97,7 +98,11 @@ impl Cloud {
                 }))
             })
             .collect();
-        paging::whole(&shown)
+        let cores = match namespace {
+            "Microsoft.Compute" => crate::skus::core_usages(),
+            _ => Vec::new(),
+        };
+        paging::whole(&[cores, shown].concat())
     }
 
     /// What the caller may do at a scope.

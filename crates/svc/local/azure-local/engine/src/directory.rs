@@ -43,6 +43,16 @@ pub trait Directory: Send + Sync + 'static {
         let _ = (resource_id, full);
         Ok(())
     }
+    /// Asks the provider of a resource, a service of its own, to delete it; returns whether it is gone.
+    async fn delete_forwarded(&self, resource_id: &str, api_version: &str) -> Result<bool, DirectoryError> {
+        let _ = (resource_id, api_version);
+        Ok(true)
+    }
+    /// Whether the provider of a resource, a service of its own, does not know it any more.
+    async fn is_forwarded_gone(&self, resource_id: &str, api_version: &str) -> Result<bool, DirectoryError> {
+        let _ = (resource_id, api_version);
+        Ok(true)
+    }
     /// Whether a tenant has a principal with this object id.
     async fn has_principal(&self, tenant: &str, object_id: &str) -> Result<bool, DirectoryError>;
 }

@@ -42,13 +42,14 @@ impl Cloud {
             changed: now,
             created_by: None,
             references: BTreeSet::new(),
+            secrets: Vec::new(),
             operation: None,
             deleting: false,
         };
         if self.grants().exists(&assignment_of(&id, &resource, now)) {
             return Ok(());
         }
-        let op = self.write_op(ASSIGNMENTS, &id, None, resource.clone())?;
+        let op = self.write_op(ASSIGNMENTS, &id, None, &resource)?;
         self.commit(&id, vec![op]).await?;
         self.index(ASSIGNMENTS, &resource);
         Ok(())

@@ -104,6 +104,11 @@ impl Provider for Cloud {
                 self.registered(request, spec)?;
                 self.item(request, spec, &id).await
             }
+            Endpoint::Action(spec, action) => {
+                let id = request.matched.resource_id();
+                request.may(self, &format!("{}/{}/action", spec.full, action.word), id.as_str())?;
+                self.act(request, spec, action.kind, &id).await
+            }
             Endpoint::List(spec) => {
                 let below = match request.matched.resource_id() {
                     parent if spec.is_child() => parent.to_string(),
@@ -167,6 +172,23 @@ impl Provider for Cloud {
             Endpoint::Usages(namespace) => {
                 request.may(self, &format!("{namespace}/locations/usages/read"), &subscription_scope)?;
                 Ok(self.usages(request, namespace))
+            }
+            Endpoint::DeletedVaults => {
+                request.may(self, "Microsoft.KeyVault/deletedVaults/read", &subscription_scope)?;
+                self.deleted_vaults(request).await
+            }
+            Endpoint::DeletedVault => {
+                request.may(self, "Microsoft.KeyVault/locations/deletedVaults/read", &subscription_scope)?;
+                self.deleted_vault(request).await
+            }
+            Endpoint::PurgeVault => {
+                let action = "Microsoft.KeyVault/locations/deletedVaults/purge/action";
+                request.may(self, action, &subscription_scope)?;
+                self.purge_vault(request).await
+            }
+            Endpoint::Skus => {
+                request.may(self, "Microsoft.Compute/skus/read", &subscription_scope)?;
+                Ok(Self::skus(request)?)
             }
             Endpoint::Operation => self.operation(request, false).await,
             Endpoint::OperationResult => self.operation(request, true).await,

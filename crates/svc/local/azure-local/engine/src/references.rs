@@ -21,11 +21,10 @@ pub struct Found {
 
 /// Every reference of a body. An id that is no id, or of another type, is refused.
 pub fn of_body(body: &Map<String, Value>, spec: &TypeSpec) -> Result<Vec<Found>, Refusal> {
-    let whole = Value::Object(body.clone());
     let mut found = Vec::new();
     for reference in spec.references {
         let mut problem = None;
-        walk::visit(&whole, reference.path, &mut |place, value| {
+        walk::visit_object(body, reference.path, &mut |place, value| {
             let id = value.as_str().and_then(|text| ResourceId::parse(text).ok());
             if let Some(target) = id.filter(|id| id.is_type(reference.target)) {
                 found.push(found_at(place, target, reference));

@@ -193,6 +193,16 @@ impl Refusal {
         Self::new(S::PRECONDITION_FAILED, "PreconditionFailed", message)
     }
 
+    pub fn deleted_vault(name: &str) -> Self {
+        Self::new(
+            S::CONFLICT,
+            "ConflictError",
+            format!(
+                "A vault with the same name '{name}' already exists in deleted state. You need to either recover or purge existing key vault."
+            ),
+        )
+    }
+
     pub fn name_taken(code: &'static str, name: &str) -> Self {
         Self::new(S::CONFLICT, code, format!("The name '{name}' is already in use."))
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use aro_arm_server::{ResourceType, Route, Versions};
 
-use crate::spec::{Home, Inline, TypeSpec};
-use crate::types;
+use crate::deleted_vaults::VAULT;
+use crate::spec::{Home, Inline, ItemAction, TypeSpec};
+use crate::{skus, types};
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,7 @@ pub enum Endpoint {
     Resources,
     Item(&'static TypeSpec),
     List(&'static TypeSpec),
+    Action(&'static TypeSpec, &'static ItemAction),
     ListInSubscription(&'static TypeSpec),
     InlineItem(&'static TypeSpec, &'static Inline),
     InlineList(&'static TypeSpec, &'static Inline),
@@ -33,6 +35,10 @@ pub enum Endpoint {
     ListAtScope(&'static TypeSpec),
     Permissions,
     CheckName(&'static TypeSpec),
+    DeletedVaults,
+    DeletedVault,
+    PurgeVault,
+    Skus,
     Usages(&'static str),
     Operation,
     OperationResult,
@@ -77,11 +83,14 @@ pub fn all() -> Routes {
     }
     let namespaces: BTreeSet<&'static str> = types::all().map(|spec| spec.namespace).collect();
     for namespace in namespaces {
-        let versions: BTreeSet<&'static str> = types::all()
+        let mut versions: BTreeSet<&'static str> = types::all()
             .filter(|spec| spec.namespace == namespace)
             .flat_map(|spec| spec.versions)
             .copied()
             .collect();
+        if namespace == "Microsoft.Compute" {
+            versions.extend(skus::MACHINE_VERSIONS);
+        }
         let versions = versions_of(namespace, "locations/operations", versions);
         let locations = &[("locations", "location")];
         for (word, endpoint) in
@@ -93,6 +102,11 @@ pub fn all() -> Routes {
         let usages =
             format!("/subscriptions/{{subscription}}/providers/{namespace}/locations/{{location}}/usages");
         routes.push(Route::unchecked(usages, Endpoint::Usages(namespace), &["GET"]).versioned(&versions));
+        if namespace == "Microsoft.Compute" {
+            let skus = format!("/subscriptions/{{subscription}}/providers/{namespace}/skus");
+            let versions = versions_of(namespace, "skus", skus::VERSIONS.iter().copied());
+            routes.push(Route::unchecked(skus, Endpoint::Skus, &["GET"]).versioned(&versions));
+        }
     }
     routes
 }
@@ -141,6 +155,9 @@ fn in_group(spec: &'static TypeSpec, routes: &mut Routes) {
         .in_any_subscription()
         .item(Endpoint::Item(spec), &["GET", "PUT", "PATCH", "DELETE"])
         .list(Endpoint::List(spec));
+    for action in spec.actions {
+        kind = kind.action(action.word, Endpoint::Action(spec, action));
+    }
     if parents.is_empty() {
         kind = kind.list_in_subscription(Endpoint::ListInSubscription(spec));
     }
@@ -163,11 +180,28 @@ fn in_group(spec: &'static TypeSpec, routes: &mut Routes) {
             );
         }
     }
+    if spec.full == VAULT {
+        deleted_vaults(&versions, routes);
+    }
     if spec.naming.unique_everywhere.is_some() {
         let pattern =
             format!("/subscriptions/{{subscription}}/providers/{}/checkNameAvailability", spec.namespace);
         routes.push(Route::unchecked(pattern, Endpoint::CheckName(spec), &["POST"]).versioned(&versions));
     }
+}
+
+/// Key vaults after their deletion.
+fn deleted_vaults(versions: &Arc<Versions<()>>, routes: &mut Routes) {
+    let base = "/subscriptions/{subscription}/providers/Microsoft.KeyVault";
+    let one = format!("{base}/locations/{{location}}/deletedVaults/{{vault}}");
+    let rows: [(String, Endpoint, &'static [&'static str]); 3] = [
+        (format!("{base}/deletedVaults"), Endpoint::DeletedVaults, &["GET"]),
+        (format!("{one}/purge"), Endpoint::PurgeVault, &["POST"]),
+        (one, Endpoint::DeletedVault, &["GET"]),
+    ];
+    routes.extend(rows.into_iter().map(|(pattern, endpoint, methods)| {
+        Route::unchecked(pattern, endpoint, methods).versioned(versions)
+    }));
 }
 
 /// A type below any scope.

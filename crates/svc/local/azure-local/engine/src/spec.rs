@@ -49,6 +49,10 @@ pub struct TypeSpec {
     pub patch_tags_only: bool,
     /// How many instances a subscription may have in one location.
     pub quota: Option<Quota>,
+    /// The secrets that an instance has from its creation on.
+    pub secrets: &'static [(&'static str, SecretKind)],
+    /// What clients can do with an instance beside reading and writing it.
+    pub actions: &'static [ItemAction],
 }
 
 /// A type with the usual answers to every question; rows of the tables override what differs.
@@ -70,6 +74,8 @@ pub const PLAIN: TypeSpec = TypeSpec {
     effect: Effect::None,
     patch_tags_only: false,
     quota: None,
+    secrets: &[],
+    actions: &[],
 };
 
 /// Where instances of a type live.
@@ -206,6 +212,37 @@ pub enum Effect {
     FederatedCredential,
     /// A role assignment or definition changes who may do what.
     Authorization,
+}
+
+/// What a secret is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretKind {
+    /// 512 bits in base64, for signatures.
+    Key,
+    /// A password.
+    Password,
+}
+
+/// An action on an instance: a POST to a word below it.
+#[derive(Debug, Clone, Copy)]
+pub struct ItemAction {
+    pub word: &'static str,
+    pub kind: ActionKind,
+}
+
+/// What an action does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionKind {
+    /// Shows the keys of a storage account.
+    ListKeys,
+    /// Replaces one of them.
+    RegenerateKey,
+    /// Shows the passwords of a registry's administrator.
+    ListCredentials,
+    /// Replaces one of them.
+    RegenerateCredential,
+    /// Makes passwords of a registry's token.
+    GenerateCredentials,
 }
 
 /// How many instances of a type a subscription may have in one location.

@@ -9,6 +9,9 @@ mod network;
 mod platform;
 mod storage;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::spec::TypeSpec;
 
 /// Every type with a document of its own.
@@ -29,7 +32,9 @@ pub fn all() -> impl Iterator<Item = &'static TypeSpec> {
 
 /// A type by its full name, in any case.
 pub fn find(full: &str) -> Option<&'static TypeSpec> {
-    all().find(|spec| spec.full.eq_ignore_ascii_case(full))
+    static BY_NAME: LazyLock<HashMap<String, &'static TypeSpec>> =
+        LazyLock::new(|| all().map(|spec| (spec.full.to_ascii_lowercase(), spec)).collect());
+    BY_NAME.get(&full.to_ascii_lowercase()).copied()
 }
 
 #[cfg(test)]

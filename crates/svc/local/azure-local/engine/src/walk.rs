@@ -1,11 +1,19 @@
 //! Places in a body: `properties.subnets[].properties.addressPrefix`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Calls `visit` with the exact place and the value of every match of a path. Absent members and `null` are not visited;
 /// neither is what lies below a value of another kind: the member's own check reports that.
 pub fn visit<'a>(value: &'a Value, path: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
     descend(value, String::new(), path, visit);
+}
+
+/// The same for the members of an object.
+pub fn visit_object<'a>(body: &'a Map<String, Value>, path: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
+    let (name, below) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+    if let Some(member) = body.get(name) {
+        descend(member, name.to_owned(), below, visit);
+    }
 }
 
 fn descend<'a>(value: &'a Value, place: String, rest: &str, visit: &mut dyn FnMut(&str, &'a Value)) {

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::spec::{
-    InUse, Member, MemberKind as Kind, NameShape, Naming, PLAIN, Placement, Reference, TypeSpec,
+    ActionKind, InUse, ItemAction, Member, MemberKind as Kind, NameShape, Naming, PLAIN, Placement,
+    Reference, SecretKind, TypeSpec,
 };
 
 const VERSIONS: &[&str] = &[
@@ -49,6 +50,12 @@ pub const TYPES: &[TypeSpec] = &[
             Ok(())
         },
         in_use: InUse { code: "InUseRegistryCannotBeDeleted", noun: "Registry" },
+        secrets: &[("password", SecretKind::Password), ("password2", SecretKind::Password)],
+        actions: &[
+            ItemAction { word: "listCredentials", kind: ActionKind::ListCredentials },
+            ItemAction { word: "regenerateCredential", kind: ActionKind::RegenerateCredential },
+            ItemAction { word: "generateCredentials", kind: ActionKind::GenerateCredentials },
+        ],
         ..PLAIN
     },
     TypeSpec {
@@ -76,6 +83,8 @@ pub const TYPES: &[TypeSpec] = &[
         }],
         compute: |draft| {
             draft.default("status", json!("enabled"));
+            // Passwords are made by an action; their times are shown by the action's rules.
+            draft.keep("credentials", json!({"passwords": [], "certificates": []}));
             Ok(())
         },
         ..CHILD

@@ -40,6 +40,7 @@ pub const TYPES: &[TypeSpec] = &[TypeSpec {
     compute: |draft| {
         let uri = format!("https://{}.vault.azure.net/", draft.id.name().to_lowercase());
         draft.set("vaultUri", json!(uri));
+        draft.properties().remove("createMode");
         draft.default("enableSoftDelete", json!(true));
         draft.default("softDeleteRetentionInDays", json!(90));
         draft.default("enableRbacAuthorization", json!(true));

@@ -1,7 +1,7 @@
 //! Types that the service's own infrastructure consists of, as plain data: they are stored, listed and deleted, and do
 //! nothing.
 
-use crate::spec::{PLAIN, Placement, TypeSpec};
+use crate::spec::{PLAIN, Placement, Quota, TypeSpec};
 
 const fn tracked(
     namespace: &'static str,
@@ -62,19 +62,24 @@ pub const TYPES: &[TypeSpec] = &[
         &[("profiles", "profile"), ("afdEndpoints", "endpoint"), ("routes", "route")],
         "Microsoft.Cdn/profiles/afdEndpoints/routes",
     ),
-    cdn_part(
-        &[("profiles", "profile"), ("customDomains", "domain")],
-        "Microsoft.Cdn/profiles/customDomains",
-    ),
+    cdn_part(&[("profiles", "profile"), ("customDomains", "domain")], "Microsoft.Cdn/profiles/customDomains"),
     cdn_part(&[("profiles", "profile"), ("originGroups", "group")], "Microsoft.Cdn/profiles/originGroups"),
     cdn_part(
         &[("profiles", "profile"), ("originGroups", "group"), ("origins", "origin")],
         "Microsoft.Cdn/profiles/originGroups/origins",
     ),
-    tracked(
-        "Microsoft.Compute",
-        &[("disks", "disk")],
-        "Microsoft.Compute/disks",
-        &["2023-04-02", "2023-10-02", "2024-03-02", "2025-01-02"],
-    ),
+    TypeSpec {
+        quota: Some(Quota {
+            name: "StandardDiskCount",
+            label: "Standard Disks",
+            limit: 50_000,
+            code: "OperationNotAllowed",
+        }),
+        ..tracked(
+            "Microsoft.Compute",
+            &[("disks", "disk")],
+            "Microsoft.Compute/disks",
+            &["2023-04-02", "2023-10-02", "2024-03-02", "2025-01-02"],
+        )
+    },
 ];

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::spec::{InUse, Member, MemberKind as Kind, NameShape, Naming, PLAIN, Placement, TypeSpec};
+use crate::spec::{
+    ActionKind, InUse, ItemAction, Member, MemberKind as Kind, NameShape, Naming, PLAIN, Placement,
+    SecretKind, TypeSpec,
+};
 
 const VERSIONS: &[&str] = &[
     "2021-09-01",
@@ -57,6 +60,12 @@ pub const TYPES: &[TypeSpec] = &[
         // A client of storage accounts knows 200 and 202 only.
         created_status: 200,
         in_use: InUse { code: "InUseStorageAccountCannotBeDeleted", noun: "Storage account" },
+        // The last one signs user delegation keys and is never shown.
+        secrets: &[("key1", SecretKind::Key), ("key2", SecretKind::Key), ("userDelegation", SecretKind::Key)],
+        actions: &[
+            ItemAction { word: "listKeys", kind: ActionKind::ListKeys },
+            ItemAction { word: "regenerateKey", kind: ActionKind::RegenerateKey },
+        ],
         ..PLAIN
     },
     TypeSpec {

@@ -3,5 +3,6 @@
 mod authorization;
 mod deletion;
 mod network;
+mod secrets;
 mod world;
 mod wrong_input;
