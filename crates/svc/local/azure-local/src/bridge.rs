@@ -1,4 +1,4 @@
-//! The directory and the data planes as the engine sees them.
+//! The directory, the data planes and the other resource providers as the engine sees them.
 
 use aro_azure_local_data_plane::{BlobStore, KeyVaultStore};
 use aro_azure_local_directory::{Directory, DirectoryError};
@@ -9,11 +9,14 @@ use aro_base::chain;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use crate::forward::Providers;
+
 /// Hands the engine's calls on.
 pub(crate) struct Bridge {
     pub directory: Directory,
     pub vaults: KeyVaultStore,
     pub blobs: BlobStore,
+    pub providers: Providers,
 }
 
 fn failed(error: DirectoryError) -> EngineError {
@@ -68,6 +71,14 @@ impl EngineDirectory for Bridge {
             _ => return Ok(()),
         };
         removed.map_err(|error| EngineError(chain(&error).to_string()))
+    }
+
+    async fn delete_forwarded(&self, resource_id: &str, api_version: &str) -> Result<bool, EngineError> {
+        self.providers.delete(resource_id, api_version).await.map_err(EngineError)
+    }
+
+    async fn is_forwarded_gone(&self, resource_id: &str, api_version: &str) -> Result<bool, EngineError> {
+        self.providers.is_gone(resource_id, api_version).await.map_err(EngineError)
     }
 
     async fn has_principal(&self, tenant: &str, object_id: &str) -> Result<bool, EngineError> {

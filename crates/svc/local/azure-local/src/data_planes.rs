@@ -4,11 +4,14 @@ use aro_azure_local_data_plane::{AccessPolicy, Accounts, Action, Guard, Principa
 use aro_azure_local_directory::Verifier;
 use aro_azure_local_engine::Cloud;
 use aro_azure_local_engine::authorization::Decision;
-use aro_base::SharedClock;
+use aro_base::{Secret, SharedClock};
 use aro_cloud_store::Resource;
 use async_trait::async_trait;
 use serde_json::Value;
 use uuid::Uuid;
+
+/// The secret of a storage account that signs user delegation keys.
+const DELEGATION: &str = "userDelegation";
 
 /// Tokens by the directory, permissions by role assignments, resources by the engine.
 pub(crate) struct DataPlanes {
@@ -86,13 +89,19 @@ impl Accounts for DataPlanes {
 
     async fn storage(&self, name: &str) -> Option<Storage> {
         let resource = self.find("Microsoft.Storage/storageAccounts", name).await?;
+        let shared = resource.properties().and_then(|properties| properties.get("allowSharedKeyAccess"));
+        let secrets = |delegates: bool| {
+            let of_kind =
+                resource.secrets.iter().filter(move |secret| (secret.name == DELEGATION) == delegates);
+            of_kind.filter_map(|secret| secret.exposed()).map(|value| Secret::new(value.to_owned()))
+        };
         Some(Storage {
             tenant_id: self.tenant_of(&resource.id),
-            // Accounts have no keys yet: callers sign in with tokens.
-            keys: Vec::new(),
+            keys: secrets(false).collect(),
+            delegation: secrets(true).next(),
             static_website: false,
-            allow_shared_key: false,
-            resource_id: resource.id,
+            allow_shared_key: shared.and_then(Value::as_bool).unwrap_or(true),
+            resource_id: resource.id.clone(),
         })
     }
 }

@@ -7,7 +7,7 @@ use aro_azure_local_engine::SubscriptionFacts;
 use aro_net::{Backoff, Dialer, HostPort, Resolve};
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, Request, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
@@ -79,6 +79,39 @@ impl Providers {
                 "The gateway did not receive a response from the resource provider within the specified time period.",
             ),
         }
+    }
+
+    /// Deletes a resource as ARM itself does when its group goes; returns whether it is gone.
+    pub(crate) async fn delete(&self, resource_id: &str, api_version: &str) -> Result<bool, String> {
+        match self.call(Method::DELETE, resource_id, api_version).await? {
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(true),
+            StatusCode::ACCEPTED => Ok(false),
+            status => {
+                Err(format!("the resource provider answered a deletion with status {}", status.as_u16()))
+            }
+        }
+    }
+
+    /// Whether the provider of a resource does not know it any more.
+    pub(crate) async fn is_gone(&self, resource_id: &str, api_version: &str) -> Result<bool, String> {
+        match self.call(Method::GET, resource_id, api_version).await? {
+            StatusCode::NOT_FOUND => Ok(true),
+            status if status.is_success() => Ok(false),
+            status => Err(format!("the resource provider answered with status {}", status.as_u16())),
+        }
+    }
+
+    async fn call(&self, method: Method, resource_id: &str, version: &str) -> Result<StatusCode, String> {
+        let provider = self.find(resource_id).ok_or("no resource provider serves the resource")?;
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{resource_id}?api-version={version}"))
+            .header("referer", format!("https://management.azure.com{resource_id}?api-version={version}"))
+            .header("x-ms-correlation-request-id", uuid::Uuid::new_v4().to_string())
+            .body(Body::empty())
+            .map_err(|error| error.to_string())?;
+        let answered = tokio::time::timeout(self.timeout, self.send(&provider, request)).await;
+        Ok(answered.map_err(|_| "the resource provider did not answer in time")??.status())
     }
 
     /// Notifies every provider of the subscriptions, as ARM does when one is registered; repeats until it is accepted.
