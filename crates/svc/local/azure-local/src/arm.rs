@@ -1,7 +1,10 @@
 //! ARM's own work before a resource provider sees a request: the caller's token, and the headers that ARM adds.
 
+use std::sync::Arc;
+
+use aro_arm_server::Failure;
 use aro_azure_local_directory::{Directory, Principal, TokenError, Verifier};
-use aro_azure_local_engine::{Cloud, Forwarded};
+use aro_azure_local_engine::{Cloud, Forwarded, Refusal};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
@@ -11,7 +14,10 @@ use serde_json::json;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
+use crate::connection::Cut;
+use crate::faults::{Call, Switchboard, act};
 use crate::forward::Providers;
+use crate::tracking::Tracking;
 
 /// The audiences of tokens for ARM, as clients of different ages ask for them.
 const AUDIENCES: [&str; 4] = [
@@ -46,6 +52,7 @@ pub(crate) struct Arm {
     pub engine: Router,
     pub providers: Providers,
     pub clock: aro_base::SharedClock,
+    pub faults: Arc<Switchboard>,
 }
 
 impl Arm {
@@ -56,11 +63,26 @@ impl Arm {
         })
     }
 
-    async fn answer(self, mut request: Request<Body>) -> Response {
+    async fn answer(self, request: Request<Body>) -> Response {
         let principal = match self.authenticate(request.headers()) {
             Ok(principal) => principal,
             Err(refusal) => return *refusal,
         };
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let call = || Call::of_arm(&method, uri.path(), uri.query().unwrap_or_default());
+        let plan = self.faults.plan(call);
+        let cut = request.extensions().get::<Cut>().cloned();
+        let (client, object_id) = (principal.name.clone(), principal.object_id.to_string());
+        let forbid = || {
+            let call = call();
+            let refusal = Refusal::authorization(&client, &object_id, &call.action(), &call.resource);
+            Failure::from(refusal).into_answer().into_response()
+        };
+        act(plan, cut, forbid, self.handle(principal, request)).await
+    }
+
+    /// What ARM does for a caller that it knows.
+    async fn handle(&self, principal: Principal, mut request: Request<Body>) -> Response {
         let url = client_url(&request);
         for name in OWN {
             request.headers_mut().remove(*name);
@@ -90,9 +112,14 @@ impl Arm {
             if let Err(failure) = self.cloud.check_forwarded(&forwarded).await {
                 return failure.into_answer().into_response();
             }
-            return self.providers.forward(provider, request).await;
+            let tracking = Tracking::of(request.method(), request.uri().path(), &object_id);
+            let response = self.providers.forward(provider, request).await;
+            return match tracking {
+                Some(tracking) => tracking.note(&self.cloud, response).await,
+                None => response,
+            };
         }
-        match self.engine.oneshot(request).await {
+        match self.engine.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

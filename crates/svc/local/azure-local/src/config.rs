@@ -39,8 +39,15 @@ aro_runtime::section! {
         pub blob_budget: ByteSize = ByteSize::mib(1024),
         /// How long a resource provider may take to answer.
         pub forward_timeout: Period = Period::secs(60),
+        /// The region's CONNECT proxy: documents of federated token issuers in the region's zones are fetched through it.
+        pub proxy: Option<SocketAddr> = None,
+        /// Set this to fetch documents of federated token issuers from public addresses, too. Otherwise only issuers that the
+        /// local cloud or the region serves are trusted, and nothing leaves the machine.
+        pub fetch_from_internet: bool = false,
         /// How much memory the log of mutations may take.
         pub mutation_log: ByteSize = ByteSize::mib(16),
+        /// The seed of the random decisions of fault rules: the same rules and requests give the same faults.
+        pub fault_seed: u64 = 1,
     }
 }
 

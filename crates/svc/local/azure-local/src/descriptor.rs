@@ -32,10 +32,8 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
                     "[\"Microsoft.RedHatOpenShift=http://aro-hcp-frontend.aro-hcp.svc:8443\"]",
                 ),
             ),
-            (
-                "azure_local.service_subscriptions",
-                RegionSetting::Layout(LayoutSetting::ServiceSubscriptions),
-            ),
+            ("azure_local.proxy", RegionSetting::AddressOf("proxy")),
+            ("azure_local.service_subscriptions", RegionSetting::Layout(LayoutSetting::ServiceSubscriptions)),
         ],
     }),
     start: |mut context| {

@@ -1,10 +1,17 @@
 //! Which service a request is for: by its host, or, for clients that reach the listener directly, by its path.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{Request, StatusCode, header};
+use serde::{Deserialize, Serialize};
 use tower::ServiceExt as _;
+
+use crate::admin::{self, Admin};
+use crate::connection::Cut;
+use crate::faults::{Call, Plan, Switchboard, act};
 
 /// The services of the cloud.
 #[derive(Clone)]
@@ -16,11 +23,15 @@ pub(crate) struct FrontDoor {
     pub vault: Router,
     pub blob: Router,
     pub website: Router,
+    pub check_access: Router,
+    pub admin: Admin,
+    pub faults: Arc<Switchboard>,
 }
 
 /// A service of the cloud.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Service {
     Arm,
     Login,
     Graph,
@@ -28,6 +39,7 @@ pub(crate) enum Service {
     Vault,
     Blob,
     Website,
+    CheckAccess,
 }
 
 impl FrontDoor {
@@ -41,7 +53,11 @@ impl FrontDoor {
 
     async fn route(self, request: Request<Body>) -> Response {
         let host = host_of(&request);
-        let service = match service_of(&host, request.uri().path()) {
+        if request.uri().path().starts_with(admin::PREFIX) {
+            return self.admin.answer(&host, request).await;
+        }
+        let service = service_of(&host, request.uri().path());
+        let router = match service {
             Some(Service::Arm) => self.arm,
             Some(Service::Login) => self.login,
             Some(Service::Graph) => self.graph,
@@ -49,15 +65,28 @@ impl FrontDoor {
             Some(Service::Vault) => self.vault,
             Some(Service::Blob) => self.blob,
             Some(Service::Website) => self.website,
+            Some(Service::CheckAccess) => self.check_access,
             None => {
                 let text = format!("The local cloud does not serve the host '{host}'.\n");
                 return (StatusCode::MISDIRECTED_REQUEST, text).into_response();
             }
         };
-        match service.oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        // ARM asks for itself, once it knows the caller.
+        let plan = match service {
+            Some(service) if service != Service::Arm => {
+                self.faults.plan(|| Call::of_service(service, request.method(), &host, request.uri().path()))
+            }
+            _ => Plan::PASS,
+        };
+        let cut = request.extensions().get::<Cut>().cloned();
+        let forbid = || StatusCode::FORBIDDEN.into_response();
+        act(plan, cut, forbid, async {
+            match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        })
+        .await
     }
 }
 
@@ -80,6 +109,7 @@ pub(crate) fn service_of(host: &str, path: &str) -> Option<Service> {
         "graph.microsoft.com" => Some(Service::Graph),
         "localhost" | "127.0.0.1" | "[::1]" => Some(by_path(path)),
         host if host.ends_with(".identity.azure.net") => Some(Service::Identity),
+        host if host.ends_with(".authorization.azure.net") => Some(Service::CheckAccess),
         host if host.ends_with(".vault.azure.net") => Some(Service::Vault),
         host if host.ends_with(".blob.core.windows.net") => Some(Service::Blob),
         host if host.ends_with(".web.core.windows.net") => Some(Service::Website),
@@ -119,6 +149,7 @@ mod tests {
             ("v.vault.azure.net", "/secrets", Some(Service::Vault)),
             ("a.blob.core.windows.net", "/c/b", Some(Service::Blob)),
             ("a.web.core.windows.net", "/", Some(Service::Website)),
+            ("westus3.authorization.azure.net", "/providers/x", Some(Service::CheckAccess)),
             ("example.com", "/subscriptions", None),
             ("identity.azure.net", "/", None),
         ] {

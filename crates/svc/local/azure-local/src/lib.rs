@@ -1,7 +1,7 @@
 //! A local Azure: the cloud that the service runs in when there is no Azure.
 //!
 //! One HTTPS listener answers for Azure's host names: ARM (`management.azure.com`), Entra ID (`login.microsoftonline.com` and its
-//! siblings), Microsoft Graph, Key Vault, blobs, and the managed identity data plane. Clients reach it through the region's proxy under those
+//! siblings), Microsoft Graph, CheckAccess, Key Vault, blobs, and the managed identity data plane. Clients reach it through the region's proxy under those
 //! names, or directly as a custom cloud.
 //!
 //! The flow: `tls` (certificate of the cloud's own authority) → `front_door` (which service the host names) → for ARM
@@ -17,20 +17,29 @@
 //! * Everything that is written on disk is for its owner alone.
 
 mod accounts;
+mod admin;
 mod arm;
 mod bridge;
+mod check_access;
 mod config;
+mod connection;
 mod data_planes;
 mod descriptor;
+mod faults;
 mod forward;
 mod front_door;
+mod issuer_fetch;
 mod ports;
 mod role;
 mod tls;
+mod tracking;
 
 pub use accounts::{CustomerAccount, ServiceAccount};
+pub use admin::{AdminAccess, AdminClient, AdminError, FaultList, MutationEntry, MutationPage, ResourcePage};
 pub use config::AzureLocalConfig;
 pub use descriptor::DESCRIPTOR;
+pub use faults::{Fault, Operation, Rule, RuleStatus};
+pub use front_door::Service;
 pub use ports::AzureLocalPorts;
 pub use role::AzureLocal;
 pub use tls::CloudAuthority;

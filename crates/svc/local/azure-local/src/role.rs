@@ -1,13 +1,13 @@
 //! The local cloud as a role.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use aro_arm_server::{ArmServer, Options};
 use aro_azure_local_data_plane::{BlobStore, KeyVaultStore, blob_router, keyvault_router, website_router};
 use aro_azure_local_directory::{
-    Directory, DirectorySettings, Endpoints, NoFetch, graph_router, identity_router, login_router,
+    Directory, DirectorySettings, Endpoints, graph_router, identity_router, login_router,
 };
 use aro_azure_local_engine::{Cloud, ForwardedType, Options as CloudOptions, routes};
 use aro_base::chain;
@@ -17,12 +17,16 @@ use aro_store::UnreadableDocuments;
 use aro_web::{BodyBudget, BodyLimits, ServeOptions, serve_after};
 
 use crate::accounts;
+use crate::admin::{Admin, AdminAccess};
 use crate::arm::Arm;
 use crate::bridge::Bridge;
+use crate::check_access::{self, CheckAccess};
 use crate::config::AzureLocalConfig;
 use crate::data_planes::DataPlanes;
+use crate::faults::Switchboard;
 use crate::forward::{self, Providers};
 use crate::front_door::FrontDoor;
+use crate::issuer_fetch::{IssuerFetch, Reach};
 use crate::ports::AzureLocalPorts;
 use crate::tls::{self, TlsHandshake};
 
@@ -56,15 +60,24 @@ impl Role for AzureLocal {
         )
         .await
         .map_err(|error| Fault::caused("open the directory", error))?;
+        let faults = Arc::new(Switchboard::new(config.fault_seed));
         let options = CloudOptions {
             operation_time: config.operation_time.get(),
             mutation_log: bytes(config.mutation_log),
             forwarded: FORWARDED,
+            faults: faults.clone(),
         };
         let vaults = KeyVaultStore::new(&ports.store, &unreadable);
         let blobs = BlobStore::new(&ports.store, ports.clock.clone(), config.blob_budget.get(), &unreadable);
-        let bridge =
-            Arc::new(Bridge { directory: directory.clone(), vaults: vaults.clone(), blobs: blobs.clone() });
+        let providers =
+            config.resource_providers.iter().filter_map(|text| forward::parse(text).ok()).collect();
+        let providers = Providers::new(providers, ports.resolve, config.forward_timeout.get(), scope.clone());
+        let bridge = Arc::new(Bridge {
+            directory: directory.clone(),
+            vaults: vaults.clone(),
+            blobs: blobs.clone(),
+            providers: providers.clone(),
+        });
         let cloud = Cloud::open(ports.store, ports.clock.clone(), bridge, unreadable, options)
             .await
             .map_err(|error| Fault::caused("open the local cloud", error))?;
@@ -80,9 +93,6 @@ impl Role for AzureLocal {
         let server_options = Options { name: "azure_local", body: bodies.clone() };
         let engine = ArmServer::new(Arc::new(cloud.clone()), routes(), &ports.metrics, &server_options)
             .map_err(|error| Fault::caused("register the routes", error))?;
-        let providers =
-            config.resource_providers.iter().filter_map(|text| forward::parse(text).ok()).collect();
-        let providers = Providers::new(providers, ports.resolve, config.forward_timeout.get(), scope.clone());
         let planes = Arc::new(DataPlanes {
             verifier: directory.verifier(),
             cloud: cloud.clone(),
@@ -100,8 +110,23 @@ impl Role for AzureLocal {
         let website = website_router(blobs.clone(), planes.clone(), clock.clone());
         let blob = blob_router(blobs.clone(), planes.clone(), planes, blob_bodies, clock, login_host);
         maintain(directory.clone(), blobs, &scope);
-        let endpoints = Endpoints::new(directory.clone(), bodies, Arc::new(NoFetch));
+        let reach = Reach {
+            own: ports.listener.local_addr(),
+            proxy: config.proxy,
+            internet: config.fetch_from_internet,
+        };
+        let fetch = IssuerFetch::new(reach, dir.join(tls::CA), scope.clone()).await?;
+        let check_access = check_access::router(CheckAccess {
+            verifier: directory.verifier(),
+            cloud: cloud.clone(),
+            clock: ports.clock.clone(),
+            bodies: bodies.clone(),
+        });
+        let endpoints = Endpoints::new(directory.clone(), bodies, Arc::new(fetch));
         providers.announce(cloud.subscriptions(), &scope);
+        let access = AdminAccess::generate(ports.listener.local_addr());
+        write_access(&access, &dir).await?;
+        let admin = Admin::new(access, faults.clone(), cloud.clone());
         let arm = Arm {
             verifier: directory.verifier(),
             directory,
@@ -109,6 +134,7 @@ impl Role for AzureLocal {
             engine: engine.into_router(),
             providers,
             clock: ports.clock,
+            faults: faults.clone(),
         };
         let door = FrontDoor {
             arm: arm.into_router(),
@@ -118,13 +144,28 @@ impl Role for AzureLocal {
             vault,
             blob,
             website,
+            check_access,
+            admin,
+            faults,
         };
         let handshake = TlsHandshake { acceptor, service: door.into_router() };
         serve_after(ports.listener, handshake, &scope, ServeOptions::named("azure-local"));
         ready.ready();
         scope.cancelled().await;
+        // What remains after a crash is replaced by the next start.
+        if let Err(error) = AdminAccess::remove(&dir) {
+            tracing::debug!(%error, "access to the administration not removed");
+        }
         Ok(())
     }
+}
+
+/// Lets operators of this machine find the administration.
+async fn write_access(access: &AdminAccess, dir: &Path) -> Result<(), RunError> {
+    const WHAT: &str = "write the access to the local cloud's administration";
+    let (access, dir) = (access.clone(), dir.to_owned());
+    let written = tokio::task::spawn_blocking(move || access.write(&dir)).await;
+    written.map_err(|error| Fault::caused(WHAT, error))?.map_err(|error| Fault::caused(WHAT, error))
 }
 
 /// How often keys are rotated, if they are due, and unused blob chunks are removed.
@@ -153,15 +194,22 @@ const HCP: &[&str] =
 
 /// The types of the providers that the service consists of.
 const FORWARDED: &[ForwardedType] = &[
-    ForwardedType { namespace: "Microsoft.RedHatOpenShift", kind: "hcpOpenShiftClusters", versions: HCP },
+    ForwardedType {
+        namespace: "Microsoft.RedHatOpenShift",
+        kind: "hcpOpenShiftClusters",
+        full: "Microsoft.RedHatOpenShift/hcpOpenShiftClusters",
+        versions: HCP,
+    },
     ForwardedType {
         namespace: "Microsoft.RedHatOpenShift",
         kind: "hcpOpenShiftClusters/nodePools",
+        full: "Microsoft.RedHatOpenShift/hcpOpenShiftClusters/nodePools",
         versions: HCP,
     },
     ForwardedType {
         namespace: "Microsoft.RedHatOpenShift",
         kind: "hcpOpenShiftClusters/externalAuths",
+        full: "Microsoft.RedHatOpenShift/hcpOpenShiftClusters/externalAuths",
         versions: HCP,
     },
 ];

@@ -16,6 +16,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::connection::{Cut, CuttableStream, PerConnection};
+
 /// The authority's certificate, for the trust stores of clients.
 pub(crate) const CA: &str = "ca.pem";
 /// The files of the cloud's own leaf.
@@ -35,11 +37,13 @@ pub(crate) struct TlsHandshake<S> {
 }
 
 impl<S: Clone + Send + Sync + 'static> Handshake for TlsHandshake<S> {
-    type Stream = TlsStream<TcpStream>;
-    type Service = S;
+    type Stream = CuttableStream<TlsStream<TcpStream>>;
+    type Service = PerConnection<S>;
 
-    async fn shake(&self, stream: TcpStream, _: SocketAddr) -> io::Result<(Self::Stream, S)> {
-        Ok((self.acceptor.accept(stream).await?, self.service.clone()))
+    async fn shake(&self, stream: TcpStream, _: SocketAddr) -> io::Result<(Self::Stream, Self::Service)> {
+        let (inner, cut) = (self.acceptor.accept(stream).await?, Cut::default());
+        let service = PerConnection { service: self.service.clone(), cut: cut.clone() };
+        Ok((CuttableStream { inner, cut }, service))
     }
 }
 

@@ -16,16 +16,20 @@ use aro_control::Queue;
 use aro_store::{
     Batch, Collection, CollectionError, Names, Op, Page, Query, SharedStore, Typed, UnreadableDocuments,
 };
+use http::Method;
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::authorization::{Assignment, Grants, Permission};
+use crate::deleted_vaults::DELETED_VAULT;
 use crate::directory::Directory;
+use crate::faults::{FaultHooks, Target};
 use crate::graph::Graph;
 use crate::mutations::Mutations;
 use crate::refusal::Refusal;
 use crate::spec::{Effect, TypeSpec};
+use crate::stuck::StuckOperations;
 use crate::types;
 
 /// The types of documents that are no resource type of a provider.
@@ -41,6 +45,8 @@ pub struct Options {
     pub mutation_log: usize,
     /// Types of resource providers that are services of their own.
     pub forwarded: &'static [ForwardedType],
+    /// Faults inside of the engine.
+    pub faults: Arc<dyn FaultHooks>,
 }
 
 /// A type that another service serves behind ARM.
@@ -49,6 +55,8 @@ pub struct ForwardedType {
     pub namespace: &'static str,
     /// The type below the namespace.
     pub kind: &'static str,
+    /// The full type.
+    pub full: &'static str,
     /// Its api-versions, oldest first.
     pub versions: &'static [&'static str],
 }
@@ -75,6 +83,8 @@ pub(crate) struct Inner {
     pub counts: Mutex<HashMap<(String, String, &'static str), u32>>,
     /// Ids of groups and resources whose deletion is under way.
     pub deletions: Queue<String>,
+    /// Operations that a fault keeps from ending.
+    pub stuck: StuckOperations,
 }
 
 /// A subscription as requests need it.
@@ -114,6 +124,7 @@ impl Cloud {
             addresses: Mutex::default(),
             counts: Mutex::default(),
             deletions: Queue::new(),
+            stuck: StuckOperations::default(),
         }));
         cloud.load().await?;
         Ok(cloud)
@@ -149,6 +160,10 @@ impl Cloud {
             self.0.subscriptions.write().insert(facts.id.to_lowercase(), facts);
             return;
         }
+        if full == DELETED_VAULT {
+            self.index_deleted_vault(&resource.id, property(resource, "vaultId"));
+            return;
+        }
         let Some(spec) = types::find(full) else { return };
         self.0.graph.load(&id.to_lower(), &resource.references);
         if spec.naming.unique_everywhere.is_some() {
@@ -167,7 +182,12 @@ impl Cloud {
     /// Takes a deleted document out of the indexes.
     pub(crate) fn unindex(&self, spec: &TypeSpec, id: &ResourceId, resource: &Resource) {
         if spec.naming.unique_everywhere.is_some() {
-            self.0.names.lock().remove(&(spec.full, id.name().to_lowercase()));
+            let mut names = self.0.names.lock();
+            let key = (spec.full, id.name().to_lowercase());
+            // A deleted vault keeps its name.
+            if names.get(&key).is_some_and(|known| known.eq_ignore_ascii_case(&resource.id)) {
+                names.remove(&key);
+            }
         }
         if let Some(address) = address_of(resource) {
             self.0.addresses.lock().remove(&address);
@@ -208,8 +228,13 @@ impl Cloud {
 
     /// The documents of a type.
     pub(crate) fn collection(&self, full: &str) -> Collection<Resource> {
-        let full = types::find(full)
-            .map_or_else(|| if full == GROUP { GROUP } else { SUBSCRIPTION }, |spec| spec.full);
+        let known = types::find(full).map(|spec| spec.full);
+        let known = known.or_else(|| self.forwarded_type(full).map(|kind| kind.full));
+        let full = known.unwrap_or(match full {
+            GROUP => GROUP,
+            DELETED_VAULT => DELETED_VAULT,
+            _ => SUBSCRIPTION,
+        });
         Collection::new(self.0.store.clone(), CLOUD, kind_of(full), self.0.unreadable.clone())
     }
 
@@ -234,15 +259,24 @@ impl Cloud {
         full: &str,
         id: &ResourceId,
         old: Option<&Stored>,
-        resource: Resource,
+        resource: &Resource,
     ) -> Result<Op, Failure> {
         let collection = self.collection(full);
         Ok(match old {
             None => {
                 let names = Names { id: key_of(id).id, resource_id: id.to_string() };
-                collection.create(names, &resource)?
+                collection.create(names, resource)?
             }
-            Some(old) => collection.replace(&Typed { value: resource, ..old.clone() })?,
+            // The old value is left out: it may be large.
+            Some(old) => collection.replace(&Typed {
+                value: resource.clone(),
+                key: old.key.clone(),
+                resource_id: old.resource_id.clone(),
+                etag: old.etag.clone(),
+                version: old.version,
+                modified: old.modified,
+                expires: old.expires,
+            })?,
         })
     }
 
@@ -263,6 +297,13 @@ impl Cloud {
         self.now().checked_add(time).unwrap_or_else(|_| self.now())
     }
 
+    /// When a role assignment that is made now takes effect.
+    pub(crate) fn effective(&self, id: &ResourceId) -> Timestamp {
+        let delay = self.0.options.faults.assignment_delay(Target { method: &Method::PUT, id });
+        let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::ZERO);
+        self.now().checked_add(delay).unwrap_or_else(|_| self.now())
+    }
+
     /// A subscription that exists.
     pub fn subscription(&self, id: &str) -> Result<SubscriptionFacts, Refusal> {
         let found = self.0.subscriptions.read().get(&id.to_lowercase()).cloned();
@@ -278,7 +319,8 @@ impl Cloud {
     pub async fn find_named(&self, full: &str, name: &str) -> Result<Option<Resource>, CollectionError> {
         let Some(spec) = types::find(full) else { return Ok(None) };
         let id = self.0.names.lock().get(&(spec.full, name.to_lowercase())).cloned();
-        let Some(id) = id.and_then(|id| ResourceId::parse(&id).ok()) else { return Ok(None) };
+        let id = id.and_then(|id| ResourceId::parse(&id).ok()).filter(|id| id.is_type(spec.full));
+        let Some(id) = id else { return Ok(None) };
         let found = self.collection(spec.full).find(&key_of(&id)).await?;
         Ok(found.map(|stored| stored.value).filter(|resource| !resource.deleting))
     }

@@ -11,20 +11,20 @@ use std::time::Duration;
 use aro_arm::ResourceId;
 use aro_arm_server::{Answer, Failure, retry_conflicts};
 use aro_base::{Class, Classify};
-use aro_cloud_store::{CLOUD, Operation, partition_of};
+use aro_cloud_store::{CLOUD, partition_of};
 use aro_control::{Outcome, Reconcile, ReconcileMetrics, Runner};
 use aro_runtime::Scope;
 use aro_store::{Page, Query};
 use http::StatusCode;
-use uuid::Uuid;
 
 use crate::cloud::{Cloud, GROUP, Stored};
+use crate::deleted_vaults::VAULT;
 use crate::graph::Held;
-use crate::mutations::Change;
+use crate::mutations::{Cause, Change};
 use crate::provider::CloudRequest;
 use crate::refusal::Refusal;
 use crate::spec::{Effect, TypeSpec};
-use crate::write::refusal_of;
+use crate::write::{cause_of, refusal_of};
 use crate::{operations, references, types};
 
 impl Cloud {
@@ -35,19 +35,19 @@ impl Cloud {
         spec: &'static TypeSpec,
         id: &ResourceId,
     ) -> Result<Answer, Failure> {
-        let gone = || Answer::empty(StatusCode::NO_CONTENT);
         retry_conflicts(|_| async move {
-            let Some(mut stored) = self.find(spec.full, id).await? else { return Ok(gone()) };
+            let Some(mut stored) = self.find(spec.full, id).await? else {
+                self.record(request, Change::Noop, id);
+                return Ok(Answer::empty(StatusCode::NO_CONTENT));
+            };
             request.caller.preconditions.check_write(Some(&stored.etag)).map_err(Refusal::precondition)?;
             if !stored.value.deleting {
                 self.check_deletable(spec, id, &stored)?;
-                stored.value.operation = spec.long_running.then(|| Operation {
-                    id: Uuid::new_v4().to_string(),
-                    settles: Some(self.settles()),
-                    creates: false,
-                });
-                if !spec.long_running || self.0.options.operation_time.is_zero() {
-                    self.remove(spec, id, &stored).await?;
+                stored.value.operation = spec.long_running.then(|| self.start_operation(request, id, false));
+                let ends =
+                    stored.value.operation.as_ref().is_none_or(|operation| operation.settles.is_some());
+                if ends && (!spec.long_running || self.0.options.operation_time.is_zero()) {
+                    self.remove(spec, id, &stored, cause_of(request)).await?;
                 } else {
                     stored.value.deleting = true;
                     let op = self.collection(spec.full).replace(&stored)?;
@@ -81,9 +81,16 @@ impl Cloud {
     }
 
     /// Removes a resource with its children's documents.
-    async fn remove(&self, spec: &'static TypeSpec, id: &ResourceId, stored: &Stored) -> Result<(), Failure> {
+    async fn remove(
+        &self,
+        spec: &'static TypeSpec,
+        id: &ResourceId,
+        stored: &Stored,
+        cause: Cause<'_>,
+    ) -> Result<(), Failure> {
         for (child_spec, child_id, child) in self.children(id).await? {
             self.remove_one(child_spec, &child_id, &child).await?;
+            self.record_deleted(&child_id, &child, cause);
         }
         self.remove_one(spec, id, stored).await
     }
@@ -97,26 +104,46 @@ impl Cloud {
         let from = id.to_lower();
         let ids = owned_ids(spec, id, stored);
         let none = BTreeSet::new();
+        let mut ops = vec![self.collection(spec.full).delete(stored)];
+        let kept = match spec.full == VAULT {
+            true => Some(self.keep_deleted_vault(id, &stored.value)?),
+            false => None,
+        };
+        let kept = kept.map(|(deleted, op)| {
+            ops.push(op);
+            deleted
+        });
         self.0.graph.reserve(&from, &none, &ids).map_err(|held| refusal_of(held, id, spec))?;
         if spec.effect == Effect::Identity
             && let Ok(subscription) = self.subscription(id.subscription().unwrap_or_default())
         {
             self.0.directory.remove_identity(&subscription.tenant, &from).await?;
         }
-        let committed = self.commit(id, vec![self.collection(spec.full).delete(stored)]).await;
+        let committed = self.commit(id, ops).await;
         match &committed {
             Ok(()) => self.0.graph.commit(&from, &stored.value.references, &ids),
             Err(_) => self.0.graph.release(&from, &none, &ids),
         }
         committed?;
+        if let Some(deleted) = &kept {
+            self.index_deleted_vault(deleted.as_str(), &stored.value.id);
+        }
         self.unindex(spec, id, &stored.value);
-        if spec.naming.unique_everywhere.is_some() {
+        // The content of a vault stays until it is purged.
+        if spec.naming.unique_everywhere.is_some() && kept.is_none() {
             self.0.directory.remove_content(&stored.value.id, spec.full).await?;
         }
         if spec.effect == Effect::FederatedCredential {
             self.sync_credentials(id).await?;
         }
         Ok(())
+    }
+
+    /// A deletion that was accepted before is in the log already.
+    fn record_deleted(&self, id: &ResourceId, stored: &Stored, cause: Cause<'_>) {
+        if !stored.value.deleting {
+            self.0.mutations.record(self.now(), Change::Deleted, id.as_str(), cause);
+        }
     }
 
     /// The documents below a resource, deepest first.
@@ -156,6 +183,10 @@ impl Cloud {
 
     /// One round over a group that is being deleted; returns what is left and why.
     async fn sweep_group(&self, group: &ResourceId) -> Result<Option<String>, Failure> {
+        // What other providers serve uses what is in the group, and goes first.
+        if let Some(waits) = self.sweep_tracked(group).await? {
+            return Ok(Some(waits));
+        }
         let content = self.below(group.subscription(), &format!("{group}/")).await?;
         let mut blocked = None;
         let mut left = content.len();
@@ -164,7 +195,7 @@ impl Cloud {
             match self.remove_one(spec, id, stored).await {
                 Ok(()) => {
                     left -= 1;
-                    self.0.mutations.record(self.now(), Change::Deleted, id.as_str(), None, None);
+                    self.record_deleted(id, stored, Cause::DELETION);
                 }
                 Err(Failure::Coded(refusal)) => blocked = Some(refusal.message),
                 Err(error) => return Err(error),
@@ -229,22 +260,32 @@ impl Cloud {
             let Some(group) = self.find(GROUP, id).await?.filter(|group| group.value.deleting) else {
                 return Ok(Outcome::Settled);
             };
+            // It is enqueued again when the fault lets go.
+            if self.0.stuck.holds(group.value.operation.as_ref()) {
+                return Ok(Outcome::Settled);
+            }
             if let Some(blocked) = self.sweep_group(id).await? {
                 tracing::info!(group = %id, reason = blocked, "deletion of a resource group waits");
                 return Ok(Outcome::RequeueAfter(BLOCKED));
             }
             self.commit(id, vec![self.collection(GROUP).delete(&group)]).await?;
-            self.0.mutations.record(self.now(), Change::Deleted, id.as_str(), None, None);
+            self.0.mutations.record(self.now(), Change::Deleted, id.as_str(), Cause::DELETION);
             return Ok(Outcome::Settled);
+        }
+        if let Some(kind) = self.forwarded_type(&id.resource_type()) {
+            return self.complete_tracked(kind, id).await;
         }
         let Some(spec) = types::find(&id.resource_type()) else { return Ok(Outcome::Settled) };
         let Some(stored) = self.find(spec.full, id).await?.filter(|stored| stored.value.deleting) else {
             return Ok(Outcome::Settled);
         };
+        if self.0.stuck.holds(stored.value.operation.as_ref()) {
+            return Ok(Outcome::Settled);
+        }
         let settles = stored.value.operation.as_ref().and_then(|operation| operation.settles);
         match settles.map(|settles| settles.duration_since(self.now())) {
             Some(left) if left.is_positive() => Ok(Outcome::RequeueAfter(left.unsigned_abs())),
-            _ => self.remove(spec, id, &stored).await.map(|()| Outcome::Settled),
+            _ => self.remove(spec, id, &stored, Cause::DELETION).await.map(|()| Outcome::Settled),
         }
     }
 }

@@ -27,7 +27,7 @@ impl Cloud {
         };
         match request.method {
             Method::GET => {
-                let stored = found().await?;
+                let stored = self.polled(GROUP, found().await?).await?;
                 Ok(Answer::json(StatusCode::OK, &render::group(&stored.value)))
             }
             Method::HEAD => match self.find(GROUP, &id).await? {
@@ -84,13 +84,19 @@ impl Cloud {
                     changed: now,
                     created_by: request.caller.object_id.clone(),
                     references: BTreeSet::new(),
+                    secrets: Vec::new(),
                     operation: None,
                     deleting: false,
                 };
+                let change = match &old {
+                    None => Change::Created,
+                    Some(old) if old.value.body == resource.body => Change::Noop,
+                    Some(_) => Change::Updated,
+                };
                 let shown = render::group(&resource);
-                let op = self.write_op(GROUP, id, old.as_ref(), resource)?;
+                let op = self.write_op(GROUP, id, old.as_ref(), &resource)?;
                 self.commit(id, vec![op]).await?;
-                self.record(request, if creates { Change::Created } else { Change::Updated }, id);
+                self.record(request, change, id);
                 Ok(Answer::json(if creates { StatusCode::CREATED } else { StatusCode::OK }, &shown))
             }
         })
@@ -107,8 +113,9 @@ impl Cloud {
             let mut stored = self.find(GROUP, id).await?.ok_or_else(|| Refusal::group_not_found(group))?;
             if !stored.value.deleting {
                 stored.value.deleting = true;
-                stored.value.operation =
-                    Some(Operation { id: Uuid::new_v4().to_string(), settles: None, creates: false });
+                let operation = Uuid::new_v4().to_string();
+                self.hold_operation(request, id, &operation);
+                stored.value.operation = Some(Operation { id: operation, settles: None, creates: false });
                 let op = self.collection(GROUP).replace(&stored)?;
                 self.commit(id, vec![op]).await?;
             }
@@ -167,10 +174,11 @@ impl Cloud {
             changed: now,
             created_by: None,
             references: BTreeSet::new(),
+            secrets: Vec::new(),
             operation: None,
             deleting: false,
         };
-        let op = self.write_op(SUBSCRIPTION, &resource_id, None, resource.clone())?;
+        let op = self.write_op(SUBSCRIPTION, &resource_id, None, &resource)?;
         self.commit(&resource_id, vec![op]).await?;
         self.index(SUBSCRIPTION, &resource);
         Ok(SubscriptionFacts::of(&resource_id, &resource))

@@ -39,6 +39,7 @@ impl Cloud {
                 .ok_or_else(|| Refusal::group_not_found(group))?;
         }
         let stored = stored.ok_or_else(|| Refusal::resource_not_found(id))?;
+        let stored = self.polled(spec.full, stored).await?;
         if request.caller.preconditions.is_unmodified(&stored.etag) {
             return Ok(Answer::empty(StatusCode::NOT_MODIFIED));
         }
@@ -55,6 +56,7 @@ impl Cloud {
     ) -> Result<Answer, Failure> {
         let stored =
             self.find(spec.full, parent).await?.ok_or_else(|| Refusal::resource_not_found(parent))?;
+        let stored = self.polled(spec.full, stored).await?;
         let shown = render::inline_item(inline, parent, &stored.value, name, Some(&stored.etag), self.now());
         let shown = shown.ok_or_else(|| Refusal::child_not_found(&parent.child(inline.member, name)))?;
         Ok(Answer::json(StatusCode::OK, &shown).etag(Some(&stored.etag)))
@@ -110,6 +112,14 @@ impl Cloud {
         Ok(paging::whole(&shown))
     }
 
+    /// The full name of a type that generic lists contain, the engine's own or another provider's.
+    fn tracked_type(&self, full: &str) -> Option<&'static str> {
+        match types::find(full) {
+            Some(spec) => spec.is_tracked().then_some(spec.full),
+            None => self.forwarded_type(full).map(|kind| kind.full),
+        }
+    }
+
     /// Resources of every tracked type, in a subscription or a group.
     pub(crate) async fn resources(
         &self,
@@ -124,17 +134,15 @@ impl Cloud {
             query = query.under(format!("/subscriptions/{subscription}/resourceGroups/{group}/"));
         }
         if let Some(full) = &filter.resource_type {
-            query = query.of_type(full);
+            query = query.of_type(self.tracked_type(full).unwrap_or(full));
         }
         let paged = self.0.store.query(&query, page).await?;
         let (now, expand) = (self.now(), request.query.get("$expand").unwrap_or_default());
         let mut shown = Vec::with_capacity(paged.items.len());
         for document in paged.items {
-            let Some(spec) = types::find(&document.resource_type).filter(|spec| spec.is_tracked()) else {
-                continue;
-            };
+            let Some(full) = self.tracked_type(&document.resource_type) else { continue };
             // A document that cannot be read is counted and logged, and does not hide its neighbours.
-            let Ok(stored) = self.collection(spec.full).decode(document) else { continue };
+            let Ok(stored) = self.collection(full).decode(document) else { continue };
             let resource = &stored.value;
             let same = |wanted: &Option<String>, given: &str| {
                 wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(given))
@@ -145,7 +153,7 @@ impl Cloud {
                 && same(&filter.resource_name, name)
                 && same(&filter.location, location)
             {
-                shown.push(render::summary(spec.full, resource, now, expand));
+                shown.push(render::summary(full, resource, now, expand));
             }
         }
         Ok(paging::page(&request.caller, &shown, paged.next.as_ref()))

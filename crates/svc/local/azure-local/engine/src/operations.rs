@@ -81,6 +81,10 @@ impl Cloud {
             true => self.find(&full, &id).await?,
             false => None,
         };
+        let stored = match stored {
+            Some(stored) if is_own(&stored.value, &operation) => Some(self.polled(&full, stored).await?),
+            stored => stored,
+        };
         let running = stored.as_ref().is_some_and(|stored| is_running(&stored.value, &operation, self.now()));
         Ok(match (result, running) {
             (false, true) => status(&operation, "InProgress").retry_after(Some(1)),
@@ -105,6 +109,10 @@ fn read_action(full: &str) -> String {
 fn is_running(stored: &Resource, operation: &str, now: Timestamp) -> bool {
     let own = stored.operation.as_ref().filter(|own| own.id == operation);
     own.is_some_and(|own| stored.deleting || !own.is_settled(now))
+}
+
+fn is_own(stored: &Resource, operation: &str) -> bool {
+    stored.operation.as_ref().is_some_and(|own| own.id == operation)
 }
 
 fn status(operation: &str, state: &str) -> Answer {

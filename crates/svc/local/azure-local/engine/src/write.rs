@@ -4,10 +4,12 @@
 //! What another request changed in between makes the batch fail, and the request is decided again.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::net::Ipv4Addr;
 
 use aro_arm::{ResourceId, merge};
 use aro_arm_server::{Answer, Failure, retry_conflicts};
-use aro_cloud_store::{Operation, Resource};
+use aro_cloud_store::Resource;
 use aro_store::Op;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -15,14 +17,16 @@ use uuid::Uuid;
 
 use crate::cloud::{Cloud, Stored, assignment_of, object, role_of};
 use crate::compute::Draft;
+use crate::deleted_vaults::{VAULT, is_deleted_vault, recovers};
 use crate::directory::DirectoryError;
+use crate::faults::Target;
 use crate::graph::Held;
-use crate::mutations::Change;
+use crate::mutations::{Cause, Change};
 use crate::provider::{CloudRequest, Permissions as _};
 use crate::references::{self, Found};
 use crate::refusal::Refusal;
 use crate::spec::{Effect, Home, Inline, Placement, TypeSpec, envelope};
-use crate::{check, locations, operations, render, types};
+use crate::{check, keys, locations, operations, render, types};
 
 impl From<DirectoryError> for Failure {
     fn from(error: DirectoryError) -> Self {
@@ -40,7 +44,7 @@ struct Decided {
     removed_ids: BTreeSet<String>,
     /// A name or an address that was reserved and is released if the write does not happen.
     reserved_name: bool,
-    address: Option<std::net::Ipv4Addr>,
+    address: Option<Ipv4Addr>,
 }
 
 impl Cloud {
@@ -53,6 +57,9 @@ impl Cloud {
     ) -> Result<Answer, Failure> {
         let body = body_of(&request.body)?;
         check::name(id.name(), &spec.naming)?;
+        if request.method == Method::PUT && recovers(spec, &body) {
+            return self.recover_vault(request, spec, id).await;
+        }
         retry_conflicts(|_| {
             let body = body.clone();
             async move {
@@ -62,7 +69,8 @@ impl Cloud {
                     (true, Some(old)) => patched(spec, &old.value.body, body)?,
                     (true, None) => return Err(Refusal::resource_not_found(id).into()),
                 };
-                let (stored, creates) = self.put(request, spec, id, old, body).await?;
+                let (stored, change) = self.put(request, spec, id, old, body, None).await?;
+                let creates = change == Change::Created;
                 let shown = render::resource(spec, &stored, None, self.now());
                 Ok(operations::accepted(request, spec, &stored, shown, creates))
             }
@@ -90,7 +98,9 @@ impl Cloud {
                 let old = old.ok_or_else(|| Refusal::resource_not_found(parent))?;
                 let mut body = old.value.body.clone();
                 let creates = replace_item(&mut body, inline, name, Some(item));
-                let (stored, _) = self.put(request, spec, parent, Some(old), body).await?;
+                let child = request.matched.resource_id();
+                let logged = (&child, creates.then_some(Change::Created));
+                let (stored, _) = self.put(request, spec, parent, Some(old), body, Some(logged)).await?;
                 let shown = render::inline_item(inline, parent, &stored, name, None, self.now());
                 Ok(operations::accepted(request, spec, &stored, shown.unwrap_or_default(), creates))
             }
@@ -108,20 +118,25 @@ impl Cloud {
         name: &str,
     ) -> Result<Answer, Failure> {
         retry_conflicts(|_| async move {
-            let Some(old) = self.find(spec.full, parent).await? else {
-                return Ok(Answer::empty(StatusCode::NO_CONTENT));
+            let child = request.matched.resource_id();
+            let gone = || {
+                self.record(request, Change::Noop, &child);
+                Ok(Answer::empty(StatusCode::NO_CONTENT))
             };
+            let Some(old) = self.find(spec.full, parent).await? else { return gone() };
             let mut body = old.value.body.clone();
             if replace_item(&mut body, inline, name, None) {
-                return Ok(Answer::empty(StatusCode::NO_CONTENT));
+                return gone();
             }
-            let (stored, _) = self.put(request, spec, parent, Some(old), body).await?;
+            let logged = (&child, Some(Change::Deleted));
+            let (stored, _) = self.put(request, spec, parent, Some(old), body, Some(logged)).await?;
             Ok(operations::deleted(request, spec, &stored))
         })
         .await
     }
 
-    /// Decides and commits one write; returns the resource and whether it was created.
+    /// Decides and commits one write; returns the resource and what became of it. `child` is logged in place of the resource: a
+    /// part of it, and what became of that if it is not the same.
     async fn put(
         &self,
         request: &CloudRequest,
@@ -129,9 +144,18 @@ impl Cloud {
         id: &ResourceId,
         old: Option<Stored>,
         body: Map<String, Value>,
-    ) -> Result<(Resource, bool), Failure> {
-        let decided = self.decide(request, spec, id, old, body).await?;
-        let creates = decided.old.is_none();
+        child: Option<(&ResourceId, Option<Change>)>,
+    ) -> Result<(Resource, Change), Failure> {
+        let stable = Uuid::new_v5(&Uuid::NAMESPACE_URL, id.to_lower().as_bytes());
+        let wants_address = spec.full == "Microsoft.Network/publicIPAddresses" && old.is_none();
+        let address = wants_address.then(|| self.free_address(stable)).flatten();
+        let decided = self.decide(request, spec, id, old, body, (stable, address)).await;
+        let decided = decided.inspect_err(|_| self.release_address(address))?;
+        let change = match &decided.old {
+            None => Change::Created,
+            Some(old) if old.value.body == decided.resource.body => Change::Noop,
+            Some(_) => Change::Updated,
+        };
         let from = id.to_lower();
         let reserved = self.0.graph.reserve(&from, &decided.new_references, &decided.removed_ids);
         let committed = match reserved {
@@ -149,10 +173,10 @@ impl Cloud {
             self.release(spec, id, &decided);
             return Err(error);
         }
-        let change = if creates { Change::Created } else { Change::Updated };
-        self.finish(spec, id, &decided.resource, creates).await?;
-        self.record(request, change, id);
-        Ok((decided.resource, creates))
+        let (logged, outcome) = child.map_or((id, None), |(child, outcome)| (child, outcome));
+        self.record(request, outcome.unwrap_or(change), logged);
+        self.finish(spec, id, &decided.resource, change == Change::Created).await?;
+        Ok((decided.resource, change))
     }
 
     async fn commit_decided(
@@ -162,7 +186,7 @@ impl Cloud {
         decided: &Decided,
     ) -> Result<(), Failure> {
         let mut ops = decided.checks.clone();
-        ops.push(self.write_op(spec.full, id, decided.old.as_ref(), decided.resource.clone())?);
+        ops.push(self.write_op(spec.full, id, decided.old.as_ref(), &decided.resource)?);
         self.commit(id, ops).await
     }
 
@@ -170,15 +194,17 @@ impl Cloud {
         if decided.reserved_name {
             self.0.names.lock().remove(&(spec.full, id.name().to_lowercase()));
         }
-        if let Some(address) = decided.address {
+        self.release_address(decided.address);
+    }
+
+    fn release_address(&self, address: Option<Ipv4Addr>) {
+        if let Some(address) = address {
             self.0.addresses.lock().remove(&address);
         }
     }
 
     pub(crate) fn record(&self, request: &CloudRequest, change: Change, id: &ResourceId) {
-        let (correlation, principal) =
-            (request.caller.correlation_id.as_deref(), request.caller.object_id.as_deref());
-        self.0.mutations.record(self.now(), change, id.as_str(), correlation, principal);
+        self.0.mutations.record(self.now(), change, id.as_str(), cause_of(request));
     }
 
     /// Everything that is decided before anything is written.
@@ -189,6 +215,7 @@ impl Cloud {
         id: &ResourceId,
         old: Option<Stored>,
         body: Map<String, Value>,
+        (stable, address): (Uuid, Option<Ipv4Addr>),
     ) -> Result<Decided, Failure> {
         let subscription =
             id.subscription().map(|subscription| self.subscription(subscription)).transpose()?;
@@ -227,9 +254,6 @@ impl Cloud {
             }
             _ => None,
         };
-        let stable = Uuid::new_v5(&Uuid::NAMESPACE_URL, id.to_lower().as_bytes());
-        let wants_address = spec.full == "Microsoft.Network/publicIPAddresses" && old.is_none();
-        let address = wants_address.then(|| self.free_address(stable)).flatten();
         let mut draft = Draft {
             id,
             body: &mut body,
@@ -244,14 +268,13 @@ impl Cloud {
         let found = references::of_body(&body, spec)?;
         self.check_references(request, spec, id, &body, &found).await?;
         self.check_authorization(spec, id, &body, &tenant).await?;
+        if spec.full == VAULT && old.is_none() {
+            self.expire_deleted_vault(id.name()).await?;
+        }
         let reserved_name = self.reserve(spec, id, old.is_none(), &location)?;
 
         let now = self.now();
-        let operation = spec.long_running.then(|| Operation {
-            id: Uuid::new_v4().to_string(),
-            settles: Some(self.settles()),
-            creates: old.is_none(),
-        });
+        let operation = spec.long_running.then(|| self.start_operation(request, id, old.is_none()));
         let targets: BTreeSet<String> = found.iter().map(|found| found.target.to_lower()).collect();
         let before = old.as_ref().map(|old| old.value.references.clone()).unwrap_or_default();
         let ids = |body: &Map<String, Value>| -> BTreeSet<String> {
@@ -274,6 +297,7 @@ impl Cloud {
                 changed: now,
                 created_by,
                 references: targets,
+                secrets: keys::complete(spec, old.as_ref(), now)?,
                 operation,
                 deleting: false,
             },
@@ -410,6 +434,7 @@ impl Cloud {
             changed: self.now(),
             created_by: None,
             references: BTreeSet::new(),
+            secrets: Vec::new(),
             operation: None,
             deleting: false,
         };
@@ -431,6 +456,13 @@ impl Cloud {
         if !creates {
             return Ok(false);
         }
+        if self.0.options.faults.exhausts_quota(Target { method: &Method::PUT, id }) {
+            let (code, label, limit) = spec
+                .quota
+                .as_ref()
+                .map_or(("QuotaExceeded", spec.full, 0), |quota| (quota.code, quota.label, quota.limit));
+            return Err(Refusal::quota(code, label, limit, location));
+        }
         if let Some(quota) = &spec.quota {
             let key = (id.subscription().unwrap_or_default().to_lowercase(), location.to_owned(), spec.full);
             if self.0.counts.lock().get(&key).copied().unwrap_or_default() >= quota.limit {
@@ -440,8 +472,9 @@ impl Cloud {
         let Some(code) = spec.naming.unique_everywhere else { return Ok(false) };
         let mut names = self.0.names.lock();
         match names.entry((spec.full, id.name().to_lowercase())) {
-            std::collections::hash_map::Entry::Occupied(_) => Err(Refusal::name_taken(code, id.name())),
-            std::collections::hash_map::Entry::Vacant(free) => {
+            Entry::Occupied(taken) if is_deleted_vault(taken.get()) => Err(Refusal::deleted_vault(id.name())),
+            Entry::Occupied(_) => Err(Refusal::name_taken(code, id.name())),
+            Entry::Vacant(free) => {
                 free.insert(id.to_string());
                 Ok(true)
             }
@@ -460,11 +493,20 @@ impl Cloud {
             self.count(spec, id, resource, 1);
         }
         match spec.effect {
-            Effect::Authorization => self.grant(spec, id, resource, self.now()),
+            Effect::Authorization => self.grant(spec, id, resource, self.effective(id)),
             Effect::FederatedCredential => self.sync_credentials(id).await?,
             Effect::None | Effect::Identity => {}
         }
         Ok(())
+    }
+}
+
+/// What the log of mutations keeps of a request.
+pub(crate) fn cause_of(request: &CloudRequest) -> Cause<'_> {
+    Cause {
+        method: request.method.as_str(),
+        correlation_id: request.caller.correlation_id.as_deref(),
+        caller: request.caller.object_id.as_deref(),
     }
 }
 

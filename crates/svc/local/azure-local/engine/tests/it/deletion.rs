@@ -28,8 +28,8 @@ async fn a_group_goes_with_its_content_dependents_first() {
     world.until_gone(&path).await;
     world.get(&location).await.expect(200);
     let gone = || {
-        let log = world.cloud.mutations().since(0, 100).into_iter();
-        let deleted = log.filter(|entry| entry.change == aro_azure_local_engine::Change::Deleted);
+        let log = world.cloud.mutations().after(None, 100).unwrap().entries.into_iter();
+        let deleted = log.filter(|entry| entry.outcome == aro_azure_local_engine::Change::Deleted);
         deleted.map(|entry| entry.resource_id.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     // The log follows the commit that made the group disappear.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use aro_arm_server::{ArmServer, Options as ServerOptions};
 use aro_azure_local_engine::authorization::Assignment;
 use aro_azure_local_engine::{
-    Cloud, Directory, DirectoryError, FederatedCredential, IdentityFacts, Options, routes,
+    Cloud, Directory, DirectoryError, FederatedCredential, IdentityFacts, NoFaults, Options, routes,
 };
 use aro_base::{ManualClock, Timestamp};
 use aro_control::ReconcileMetrics;
@@ -120,7 +120,8 @@ impl World {
     ) -> Self {
         let store = SqliteStore::open(SqliteOptions::new(dir.join("store.db")), clock.clone()).unwrap();
         let metrics = Metrics::new();
-        let options = Options { operation_time, mutation_log: 1 << 20, forwarded: &[] };
+        let faults = Arc::new(NoFaults);
+        let options = Options { operation_time, mutation_log: 1 << 20, forwarded: &[], faults };
         let unreadable = UnreadableDocuments::new(&metrics);
         let cloud =
             Cloud::open(store.clone(), clock.clone(), principals.clone(), unreadable, options).await.unwrap();
