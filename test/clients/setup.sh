@@ -55,6 +55,7 @@ case ${1:-} in
         python_packages sdk-ga "$here/requirements-ga.txt"
         python_packages sdk-preview "$here/requirements-preview.txt"
         python_packages kubernetes "$here/requirements-kubernetes.txt"
+        python_packages azure "$here/requirements-azure.txt"
         ;;
     node) node_packages ;;
     az) azure_cli ;;

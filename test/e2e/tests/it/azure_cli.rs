@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -24,17 +24,23 @@ struct Shell {
     environment: BTreeMap<String, String>,
 }
 
+/// The environment that `aro env` prints.
+pub fn environment(region: &Process) -> Result<BTreeMap<String, String>> {
+    let printed = region.second("env")?;
+    ensure!(printed.status.success(), "aro env: {}", String::from_utf8_lossy(&printed.stderr));
+    let text = String::from_utf8(printed.stdout)?;
+    let exports = text.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    let environment: BTreeMap<String, String> =
+        exports.map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned())).collect();
+    ensure!(environment.contains_key("AZURE_CLIENT_SECRET"), "aro env prints the account");
+    Ok(environment)
+}
+
 impl Shell {
     async fn open() -> Result<Self> {
         let az = clients::installed("az")?.join("az/bin/az");
         let region = Process::start(StoreChoice::Embedded).await?;
-        let printed = region.second("env")?;
-        ensure!(printed.status.success(), "aro env: {}", String::from_utf8_lossy(&printed.stderr));
-        let text = String::from_utf8(printed.stdout)?;
-        let exports = text.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
-        let environment: BTreeMap<String, String> =
-            exports.map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned())).collect();
-        ensure!(environment.contains_key("AZURE_CLIENT_SECRET"), "aro env prints the account");
+        let environment = environment(&region)?;
         Ok(Self { region, az, environment })
     }
 
@@ -42,15 +48,19 @@ impl Shell {
         Ok(self.environment.get(name).with_context(|| format!("{name} is exported"))?.as_str())
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<Output> {
-        let output = Command::new(&self.az)
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.az);
+        command
             .args(arguments)
             .args(["--output", "json", "--only-show-errors"])
             .envs(&self.environment)
-            .stdin(std::process::Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let finished = tokio::time::timeout(DEADLINE, output).await;
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<Output> {
+        let finished = tokio::time::timeout(DEADLINE, self.command(arguments).output()).await;
         Ok(finished.with_context(|| format!("az {} does not end", arguments.join(" ")))??)
     }
 
@@ -125,13 +135,33 @@ async fn az_manages_a_customers_resources() -> Result<()> {
     assert_eq!(assigned.as_array().map(Vec::len), Some(1), "{assigned}");
     let role = shell.az(&["role", "definition", "list", "--name", "Contributor"]).await?;
     assert_eq!(role[0]["roleName"], "Contributor");
+    let own =
+        json!({"Name": "Viewer of networks", "Description": "", "Actions": ["Microsoft.Network/*/read"],
+        "AssignableScopes": [scope]})
+        .to_string();
+    shell.az(&["role", "definition", "create", "--role-definition", &own]).await?;
+    let custom = shell.az(&["role", "definition", "list", "--name", "Viewer of networks"]).await?;
+    assert_eq!(custom[0]["permissions"][0]["actions"], json!(["Microsoft.Network/*/read"]), "{custom}");
+    shell.az(&["role", "assignment", "delete", "--assignee", principal, "--scope", &scope]).await?;
+    assert_eq!(shell.az(&["role", "assignment", "list", "--scope", &scope]).await?, json!([]));
+    let credentials = ["identity", "federated-credential", "list", "-g", "g", "--identity-name", "i"];
+    assert_eq!(shell.az(&credentials).await?[0]["name"], "f");
+
+    let ip = format!("{scope}/providers/Microsoft.Network/publicIPAddresses/ip");
+    let balancer = format!("{scope}/providers/Microsoft.Network/loadBalancers/lb?api-version=2024-07-01");
+    let body = json!({"location": "westus3", "sku": {"name": "Standard"}, "properties": {
+        "frontendIPConfigurations": [{"name": "f", "properties": {"publicIPAddress": {"id": ip}}}]}})
+    .to_string();
+    shell.az(&["rest", "--method", "put", "--url", &balancer, "--body", &body]).await?;
+    let shown = shell.az(&["network", "lb", "show", "-g", "g", "-n", "lb"]).await?;
+    assert_eq!(shown["frontendIPConfigurations"][0]["publicIPAddress"]["id"], ip, "{shown}");
 
     let network = ["-g", "g", "-n", "v", "--resource-type", "Microsoft.Network/virtualNetworks"];
     shell.az(&[&["resource", "tag", "--tags", "c=d"], &network[..]].concat()).await?;
     let shown = shell.az(&[&["resource", "show"], &network[..]].concat()).await?;
     assert_eq!(shown["tags"], json!({"c": "d"}));
     let listed = shell.az(&["resource", "list", "-g", "g"]).await?;
-    assert_eq!(listed.as_array().map(Vec::len), Some(5), "{listed}");
+    assert_eq!(listed.as_array().map(Vec::len), Some(6), "{listed}");
     shell.az(&["group", "delete", "-n", "g", "--yes"]).await?;
     assert_eq!(shell.az(&["group", "list"]).await?, json!([]));
     Ok(())
@@ -196,11 +226,164 @@ async fn az_reaches_the_resource_provider_through_arm() -> Result<()> {
     shell.az(&["group", "create", "-n", "g", "-l", "westus3"]).await?;
     let created = shell.az(&put).await?;
     assert_eq!(created["properties"]["provisioningState"], "Accepted");
-    let show = ["resource", "show", "--ids", &names.cluster("c"), "--api-version", version.as_str()];
+    let id = names.cluster("c");
+    let show = ["resource", "show", "--ids", &id, "--api-version", version.as_str()];
     assert_eq!(shell.az(&show).await?["name"], "c");
-    // `az resource delete --no-wait` of this version waits all the same.
-    shell.az(&["rest", "--method", "delete", "--url", &path]).await?;
-    assert_eq!(shell.az(&show).await?["properties"]["provisioningState"], "Deleting");
+    let kind = "Microsoft.RedHatOpenShift/hcpOpenShiftClusters";
+    let listed = shell.az(&["resource", "list", "-g", "g"]).await?;
+    assert_eq!((&listed[0]["type"], &listed[0]["name"]), (&json!(kind), &json!("c")), "{listed}");
+    assert_eq!(shell.az(&["resource", "list", "--resource-type", kind]).await?[0]["location"], "westus3");
+
+    // This version of az waits for the operation even with `--no-wait`, and no role completes it: the deletion is accepted and
+    // stays so.
+    let delete = ["resource", "delete", "--ids", &id, "--api-version", version.as_str(), "--no-wait"];
+    let mut deleting = shell.command(&delete).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    aro_fixtures::wait::until("the deletion to be accepted", || async {
+        let shown = shell.az(&show).await?;
+        Ok((shown["properties"]["provisioningState"] == "Deleting").then_some(()))
+    })
+    .await?;
+    deleting.kill().await?;
+    assert_eq!(shell.az(&["resource", "list", "-g", "g"]).await?[0]["name"], "c", "listed until it is gone");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn az_reads_what_the_cloud_offers_and_registers_providers() -> Result<()> {
+    let shell = Shell::open().await?;
+    shell.log_in().await?;
+    let skus = shell.az(&["vm", "list-skus", "-l", "westus3", "--resource-type", "virtualMachines"]).await?;
+    let sizes = skus.as_array().context("a list of sizes")?;
+    let size = sizes.iter().find(|size| size["name"] == "Standard_D8s_v3").context("the usual size")?;
+    assert!(size["locationInfo"][0]["zones"].as_array().is_some_and(|zones| zones.len() == 3), "{size}");
+    let usage = shell.az(&["vm", "list-usage", "-l", "westus3"]).await?;
+    assert!(
+        usage.as_array().is_some_and(|all| all.iter().any(|one| one["name"]["value"] == "cores")),
+        "{usage}"
+    );
+    let usage = shell.az(&["network", "list-usages", "-l", "westus3"]).await?;
+    assert!(usage.as_array().is_some_and(|all| !all.is_empty()), "{usage}");
+
+    let namespace = ["-n", "Microsoft.RedHatOpenShift"];
+    let state = |shown: &Value| shown["registrationState"].as_str().unwrap_or_default().to_owned();
+    let show = [&["provider", "show"], &namespace[..]].concat();
+    assert_eq!(state(&shell.az(&show).await?), "Registered");
+    shell.az(&[&["provider", "unregister"], &namespace[..]].concat()).await?;
+    assert_eq!(state(&shell.az(&show).await?), "NotRegistered");
+    shell.az(&[&["provider", "register", "--wait"], &namespace[..]].concat()).await?;
+    assert_eq!(state(&shell.az(&show).await?), "Registered");
+    let all = shell.az(&["provider", "list"]).await?;
+    let named =
+        |wanted: &str| all.as_array().is_some_and(|all| all.iter().any(|one| one["namespace"] == wanted));
+    assert!(named("Microsoft.RedHatOpenShift") && named("Microsoft.Network"), "{all}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn az_uses_the_keys_and_signatures_of_a_storage_account() -> Result<()> {
+    let shell = Shell::open().await?;
+    shell.log_in().await?;
+    shell.az(&["group", "create", "-n", "g", "-l", "westus3"]).await?;
+    let check = ["storage", "account", "check-name", "-n", "arokeystorage"];
+    assert_eq!(shell.az(&check).await?["nameAvailable"], true);
+    let account = ["storage", "account", "create", "-g", "g", "-n", "arokeystorage", "-l", "westus3"];
+    shell.az(&[&account[..], &["--sku", "Standard_LRS"]].concat()).await?;
+    assert_eq!(shell.az(&check).await?["nameAvailable"], false);
+    let list = ["storage", "account", "keys", "list", "-g", "g", "-n", "arokeystorage"];
+    let keys = shell.az(&list).await?;
+    let key = keys[0]["value"].as_str().context("a key")?;
+    let name = ["--account-name", "arokeystorage"];
+    let by_key = [&name[..], &["--account-key", key]].concat();
+    shell.az(&[&["storage", "container", "create", "-n", "docs"], &by_key[..]].concat()).await?;
+    let directory = tempfile::tempdir()?;
+    let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+    std::fs::write(&from, "signed content")?;
+    let (from, to) = (from.display().to_string(), to.display().to_string());
+    let upload = |blob: &'static str| vec!["storage", "blob", "upload", "-c", "docs", "-n", blob, "-f"];
+    shell.az(&[&upload("by-key")[..], &[&from], &by_key].concat()).await?;
+
+    let end = ["--expiry", "2099-01-01T00:00Z", "--https-only"];
+    let sign = ["storage", "account", "generate-sas", "--services", "b", "--resource-types", "co"];
+    let sas = shell.az(&[&sign[..], &["--permissions", "rwl"], &end, &by_key].concat()).await?;
+    let by_sas = [&name[..], &["--sas-token", sas.as_str().context("a signature")?]].concat();
+    shell.az(&[&upload("by-sas")[..], &[&from], &by_sas].concat()).await?;
+    let delete = ["storage", "blob", "delete", "-c", "docs", "-n", "by-key"];
+    shell.refused(&[&delete[..], &by_sas].concat(), "AuthorizationPermissionMismatch").await?;
+
+    let sign = ["storage", "blob", "generate-sas", "-c", "docs", "-n", "by-sas", "--permissions", "r"];
+    let sas = shell.az(&[&sign[..], &end, &by_key].concat()).await?;
+    let by_sas = [&name[..], &["--sas-token", sas.as_str().context("a signature")?]].concat();
+    let download = ["storage", "blob", "download", "-c", "docs", "-f", &to, "-n"];
+    shell.az(&[&download[..], &["by-sas"], &by_sas].concat()).await?;
+    assert_eq!(std::fs::read_to_string(&to)?, "signed content");
+    shell.refused(&[&download[..], &["by-key"], &by_sas].concat(), "AuthenticationFailed").await?;
+
+    let renew = ["storage", "account", "keys", "renew", "-g", "g", "-n", "arokeystorage", "--key", "primary"];
+    let renewed = shell.az(&renew).await?;
+    assert_ne!(renewed[0]["value"], keys[0]["value"]);
+    assert_eq!(renewed[1]["value"], keys[1]["value"]);
+    shell.refused(&[&delete[..], &by_key].concat(), "AuthenticationFailed").await?;
+    let forbid = ["storage", "account", "update", "-g", "g", "-n", "arokeystorage"];
+    shell.az(&[&forbid[..], &["--allow-shared-key-access", "false"]].concat()).await?;
+    let key = renewed[0]["value"].as_str().context("a key")?;
+    shell
+        .refused(
+            &[&delete[..], &name, &["--account-key", key]].concat(),
+            "KeyBasedAuthenticationNotPermitted",
+        )
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn az_recovers_and_purges_deleted_vaults() -> Result<()> {
+    let shell = Shell::open().await?;
+    shell.log_in().await?;
+    shell.az(&["group", "create", "-n", "g", "-l", "westus3"]).await?;
+    let scope = format!("/subscriptions/{}/resourceGroups/g", shell.variable("AZURE_SUBSCRIPTION_ID")?);
+    let client = shell.variable("AZURE_CLIENT_ID")?;
+    let role = ["--role", "Key Vault Administrator", "--scope", &scope];
+    shell.az(&[&["role", "assignment", "create", "--assignee", client], &role[..]].concat()).await?;
+    let create = ["keyvault", "create", "-g", "g", "-n", "kv-aro-soft", "-l", "westus3"];
+    shell.az(&create).await?;
+    let vault = ["--vault-name", "kv-aro-soft"];
+    shell.az(&[&["keyvault", "secret", "set", "-n", "s", "--value", "kept"], &vault[..]].concat()).await?;
+    shell.az(&["keyvault", "delete", "-n", "kv-aro-soft"]).await?;
+    let deleted = shell.az(&["keyvault", "list-deleted", "--resource-type", "vault"]).await?;
+    assert_eq!(deleted[0]["name"], "kv-aro-soft", "{deleted}");
+    shell.refused(&create, "deleted state").await?;
+    shell.az(&["keyvault", "recover", "-n", "kv-aro-soft"]).await?;
+    let secret = shell.az(&[&["keyvault", "secret", "show", "-n", "s"], &vault[..]].concat()).await?;
+    assert_eq!(secret["value"], "kept", "what was in the vault is there again");
+    shell.az(&["keyvault", "delete", "-n", "kv-aro-soft"]).await?;
+    shell.az(&["keyvault", "purge", "-n", "kv-aro-soft"]).await?;
+    assert_eq!(shell.az(&["keyvault", "list-deleted", "--resource-type", "vault"]).await?, json!([]));
+    shell.az(&create).await?;
+    let gone = shell.az(&[&["keyvault", "secret", "list"], &vault[..]].concat()).await?;
+    assert_eq!(gone, json!([]), "a purged vault leaves nothing");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn az_makes_credentials_of_registry_tokens() -> Result<()> {
+    let shell = Shell::open().await?;
+    shell.log_in().await?;
+    shell.az(&["group", "create", "-n", "g", "-l", "westus3"]).await?;
+    let create = ["acr", "create", "-g", "g", "-n", "arotestregistry", "--sku", "Premium", "--admin-enabled"];
+    shell.az(&[&create[..], &["true"]].concat()).await?;
+    let admin = shell.az(&["acr", "credential", "show", "-n", "arotestregistry"]).await?;
+    assert_eq!(admin["passwords"].as_array().map(Vec::len), Some(2), "{admin}");
+    let registry = ["-r", "arotestregistry"];
+    let map = ["acr", "scope-map", "create", "-n", "pull", "--repository", "ocp", "content/read"];
+    shell.az(&[&map[..], &registry].concat()).await?;
+    let token = ["acr", "token", "create", "-n", "t", "--scope-map", "pull"];
+    let made = shell.az(&[&token[..], &registry].concat()).await?;
+    let password = made["credentials"]["passwords"][0]["value"].as_str().context("a password, shown once")?;
+    let shown = shell.az(&[&["acr", "token", "show", "-n", "t"], &registry[..]].concat()).await?;
+    assert!(!shown.to_string().contains(password), "it is not shown again");
+    let again = ["acr", "token", "credential", "generate", "-n", "t", "--password1"];
+    let renewed = shell.az(&[&again[..], &registry].concat()).await?;
+    assert_ne!(renewed["passwords"][0]["value"].as_str(), Some(password));
     Ok(())
 }
 

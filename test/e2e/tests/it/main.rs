@@ -1,6 +1,7 @@
 //! Whole stacks, driven from outside.
 
 mod azure_cli;
+mod azure_sdk;
 mod clients;
 mod cloud_layout;
 mod conditional;
