@@ -8,6 +8,8 @@ use aro_runtime::config::Sources;
 use aro_runtime::{Environment, Profile};
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::cloud::CloudArgs;
+
 /// Azure Red Hat OpenShift, the whole service in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "aro", version, disable_help_subcommand = true)]
@@ -26,6 +28,8 @@ pub enum Command {
     Kubeconfig(KubeconfigArgs),
     /// Print the environment in which az, the Azure SDKs and kubectl use the region: `eval "$(aro env)"`.
     Env(EnvArgs),
+    /// Look into the local cloud, and make it fail on purpose.
+    Cloud(Box<CloudArgs>),
     /// Print or check the configuration.
     Config(ConfigArgs),
     /// Bring the store's schema up to date.

@@ -2,6 +2,7 @@
 //! program may do: install the log subscriber, listen for signals, end the process.
 
 mod cli;
+mod cloud;
 mod config;
 mod env;
 mod gen_crds;
@@ -48,6 +49,7 @@ async fn run(invocation: Invocation) -> anyhow::Result<ExitCode> {
         Command::Kube(args) => kube::run(args).await,
         Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Env(args) => env::run(args),
+        Command::Cloud(args) => cloud::run(*args).await,
         Command::Config(args) => Ok(config::run(args)),
         Command::Migrate(args) => migrate::run(args).await,
         Command::Gen(GenArgs { command: GenCommand::Crds(args) }) => gen_crds::run(&args),

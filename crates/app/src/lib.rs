@@ -28,6 +28,8 @@ mod service_resolver;
 mod start;
 mod store;
 
+/// The local cloud, whose administration the command line calls.
+pub use aro_azure_local as azure_local;
 /// The custom resources of the product.
 pub use aro_crds as crds;
 /// What a role exports about itself.
