@@ -40,9 +40,11 @@ async def every(pages):
 
 
 async def refused(code, call):
-    """A call that is refused with this code."""
+    """Makes a call that is refused with this code; a synchronous client refuses while it is made."""
     try:
-        await call
+        result = await value(call())
+        if hasattr(result, "result"):
+            await value(result.result())
     except HttpResponseError as error:
         assert error.error and error.error.code == code, error
         return str(error)
@@ -149,7 +151,7 @@ async def network(clients):
     assert subnet.id.endswith("/subnets/nodes"), subnet.id
     assert [item.name for item in await every(net.subnets.list(GROUP, "vnet"))] == ["nodes"]
     code = "InUseNetworkSecurityGroupCannotBeDeleted"
-    await refused(code, done(net.network_security_groups.begin_delete(GROUP, "nsg")))
+    await refused(code, lambda: net.network_security_groups.begin_delete(GROUP, "nsg"))
     address = await done(
         net.public_ip_addresses.begin_create_or_update(
             GROUP,
@@ -230,8 +232,8 @@ async def roles(clients, principal):
     name = str(uuid.uuid4())
     made = await value(auth.role_assignments.create(SCOPE, name, body))
     assert made.name == name, made
-    again = value(auth.role_assignments.create(SCOPE, str(uuid.uuid4()), body))
-    await refused("RoleAssignmentExists", again)
+    again = str(uuid.uuid4())
+    await refused("RoleAssignmentExists", lambda: auth.role_assignments.create(SCOPE, again, body))
     listed = await every(auth.role_assignments.list_for_scope(SCOPE, filter=f"principalId eq '{principal}'"))
     assert [item.name for item in listed] == [name], listed
     step("role assigned")
@@ -267,8 +269,8 @@ async def vaults(clients):
             "enableRbacAuthorization": True,
         },
     }
-    arguments = (GROUP, "Microsoft.KeyVault", "", "vaults", name, "2023-07-01", body)
-    await done(clients.resources.resources.begin_create_or_update(*arguments))
+    arguments = (GROUP, "Microsoft.KeyVault", "", "vaults", name, body)
+    await done(clients.resources.resources.begin_create_or_update(*arguments, api_version="2023-07-01"))
     client = clients.secrets(name)
     clients.opened.append(client)
     try:
@@ -298,8 +300,8 @@ async def vaults(clients):
 async def blobs(clients):
     name = f"arosdk{clients.mode}"
     body = {"location": LOCATION, "sku": {"name": "Standard_LRS"}, "kind": "StorageV2", "properties": {}}
-    arguments = (GROUP, "Microsoft.Storage", "", "storageAccounts", name, "2023-05-01", body)
-    await done(clients.resources.resources.begin_create_or_update(*arguments))
+    arguments = (GROUP, "Microsoft.Storage", "", "storageAccounts", name, body)
+    await done(clients.resources.resources.begin_create_or_update(*arguments, api_version="2023-05-01"))
     await assign_self(clients, "Storage Blob Data Contributor")
     account = clients.account(name, clients.credential)
     clients.opened.append(account)
@@ -327,7 +329,7 @@ async def blobs(clients):
 
 async def mistakes(clients):
     message = await refused(
-        "ResourceGroupNotFound", value(clients.network.virtual_networks.get("none", "vnet"))
+        "ResourceGroupNotFound", lambda: clients.network.virtual_networks.get("none", "vnet")
     )
     assert "none" in message, message
     wrong = clients.client_secret(os.environ["AZURE_TENANT_ID"], os.environ["AZURE_CLIENT_ID"], "wrong")
