@@ -47,6 +47,7 @@ pub enum Endpoint {
 /// Versions of what belongs to no provider's type; any date up to the newest that clients send.
 const RESOURCES: &[&str] = &[
     "2015-01-01",
+    "2015-11-01",
     "2016-06-01",
     "2016-09-01",
     "2018-05-01",

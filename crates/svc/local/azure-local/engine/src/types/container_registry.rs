@@ -15,6 +15,8 @@ const VERSIONS: &[&str] = &[
     "2023-11-01-preview",
     "2025-04-01",
     "2025-11-01",
+    "2026-01-01-preview",
+    "2026-09-01-preview",
 ];
 const CHILD: TypeSpec = TypeSpec {
     namespace: "Microsoft.ContainerRegistry",
