@@ -49,6 +49,18 @@ pub enum OpenError {
         /// The last one before it.
         after: PathBuf,
     },
+    /// The first or the last segment is not there.
+    #[error(
+        "{} is missing; restore it from a copy, or, to lose what it held, remove {}",
+        path.display(),
+        range.display()
+    )]
+    Lost {
+        /// The segment file that should be there.
+        path: PathBuf,
+        /// The file that names the oldest and the newest segment.
+        range: PathBuf,
+    },
     /// Only the oldest segment can be removed: a gap means damage at the next start.
     #[error("segment {number} of {} is not the oldest; it stays", dir.display())]
     NotOldest {

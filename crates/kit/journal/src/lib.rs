@@ -18,6 +18,7 @@
 
 mod error;
 mod frame;
+mod range;
 mod segment;
 mod writer;
 
@@ -29,6 +30,7 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 
 pub use error::OpenError;
+use range::Range;
 pub use segment::SegmentId;
 use writer::Writer;
 
@@ -80,6 +82,8 @@ struct Shared<T> {
     queue: Mutex<Queue<T>>,
     wake: Condvar,
     disk: Mutex<Vec<SegmentId>>,
+    /// What the file beside the segments names; written by the writer and by the remover.
+    range: Mutex<Range>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Held for as long as the log is open.
     lock: File,
@@ -96,6 +100,15 @@ struct Queue<T> {
     closed: bool,
 }
 
+impl<T> Shared<T> {
+    /// Changes the range, and returns when the change is on disk.
+    fn record_range(&self, change: impl FnOnce(&mut Range)) -> std::io::Result<()> {
+        let mut range = self.range.lock();
+        change(&mut range);
+        range.write(&self.dir)
+    }
+}
+
 impl<T: Send + 'static> Journal<T> {
     /// Opens or makes a log. `replay` gets every record that survived, in order. From then on `committed` gets the
     /// tickets of each batch, on the writer's thread.
@@ -108,6 +121,9 @@ impl<T: Send + 'static> Journal<T> {
         segment::make_dir(dir)?;
         let lock = segment::lock(dir)?;
         let found = segment::list(dir)?;
+        if let Some(range) = Range::read(dir)? {
+            range.check(dir, &found)?;
+        }
         for (index, id) in found.iter().enumerate() {
             let last = index + 1 == found.len();
             segment::replay(dir, *id, last, &mut replay)?;
@@ -123,6 +139,7 @@ impl<T: Send + 'static> Journal<T> {
                 closed: false,
             }),
             wake: Condvar::new(),
+            range: Mutex::new(Range { oldest: found.first().copied().unwrap_or(next), newest: next }),
             disk: Mutex::new(found),
             thread: Mutex::new(None),
             lock,
@@ -172,7 +189,9 @@ impl<T: Send + 'static> Journal<T> {
         if segments.first() != Some(&id) || segments.len() < 2 {
             return Err(OpenError::NotOldest { dir: self.shared.dir.clone(), number: id.number() });
         }
-        // One that could not be removed is still the oldest.
+        // One that could not be removed is still the oldest on disk, and the next start reads it.
+        let range = self.shared.record_range(|range| range.oldest = id.next());
+        range.map_err(|source| OpenError::io("write the range of", &self.shared.dir, source))?;
         segment::remove(&self.shared.dir, id, self.shared.flush)?;
         self.shared.disk.lock().retain(|known| *known != id);
         Ok(())

@@ -22,12 +22,15 @@ impl SegmentId {
         self.0
     }
 
-    fn file(self, dir: &Path) -> PathBuf {
-        dir.join(format!("{:016x}.log", self.0))
+    pub(crate) fn file(self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.log", self.hex()))
     }
 
-    fn parse(name: &str) -> Option<Self> {
-        let digits = name.strip_suffix(".log")?;
+    pub(crate) fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
         (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok().map(Self)).flatten()
     }
 }
@@ -57,7 +60,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<SegmentId>, OpenError> {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if let Some(id) = SegmentId::parse(&name) {
+        if let Some(id) = name.strip_suffix(".log").and_then(SegmentId::from_hex) {
             found.push(id);
         } else if name.ends_with(".new") {
             // Prepared, but the process ended before it was used.

@@ -263,6 +263,47 @@ fn a_segment_that_is_missing_between_others_is_noticed() {
 }
 
 #[test]
+fn a_first_or_last_segment_that_is_missing_is_noticed() {
+    for lost in [0, 9] {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, ..) = open(dir.path(), 20).unwrap();
+        write(&log, &numbered(10));
+        log.close();
+        let segments = log.segments();
+        assert_eq!(segments.len(), 10);
+        let missing = segments[lost].file(dir.path());
+        std::fs::remove_file(&missing).unwrap();
+        let refused = open(dir.path(), 20).unwrap_err();
+        assert!(matches!(&refused, OpenError::Lost { path, .. } if *path == missing), "{refused}");
+        // What the message says an operator may do.
+        std::fs::remove_file(dir.path().join("range")).unwrap();
+        assert_eq!(open(dir.path(), 20).unwrap().1.len(), 9);
+    }
+}
+
+#[test]
+fn a_log_that_lost_every_segment_is_not_taken_for_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, ..) = open(dir.path(), 1 << 16).unwrap();
+    write(&log, &numbered(3));
+    log.close();
+    std::fs::remove_file(log.segments()[0].file(dir.path())).unwrap();
+    assert!(matches!(open(dir.path(), 1 << 16).unwrap_err(), OpenError::Lost { .. }));
+}
+
+#[test]
+fn a_crash_between_a_segment_and_its_entry_in_the_range_is_not_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, ..) = open(dir.path(), 20).unwrap();
+    write(&log, &numbered(10));
+    log.close();
+    let segments = log.segments();
+    // The newest one was adopted, and the oldest was not removed yet.
+    Range { oldest: segments[1], newest: segments[8] }.write(dir.path()).unwrap();
+    assert_eq!(open(dir.path(), 20).unwrap().1, numbered(10));
+}
+
+#[test]
 fn only_the_oldest_segment_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let (log, ..) = open(dir.path(), 64).unwrap();

@@ -45,6 +45,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
         let small = size.min(1 << 20);
         let file = segment::prepare(&shared.dir, first, small, options.flush).map_err(failed)?;
         segment::adopt(&shared.dir, first, options.flush).map_err(failed)?;
+        shared.record_range(|range| range.newest = first).map_err(failed)?;
         shared.disk.lock().push(first);
         let prepared = keep_one_ready(&shared, &options, first.next()).map_err(failed)?;
         let current = Current { id: first, file, offset: 0, size: small };
@@ -140,6 +141,7 @@ impl<T: Send + 'static, C: FnMut(Vec<T>, Outcome) + Send + 'static> Writer<T, C>
         let gone = || io::Error::other("the thread that prepares segments has ended");
         let (id, file) = self.prepared.recv().map_err(|_| gone())??;
         segment::adopt(&self.shared.dir, id, self.options.flush)?;
+        self.shared.record_range(|range| range.newest = id)?;
         self.shared.disk.lock().push(id);
         let size = self.options.segment_bytes.max(frame as u64);
         self.current = Current { id, file, offset: 0, size };
