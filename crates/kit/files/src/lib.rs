@@ -4,7 +4,7 @@
 //! umask is. Directories are 0700 and files 0600; a file that its owner may execute or not write keeps the owner's bits.
 //!
 //! The flow: a component takes its directory with [`take_dir`], which also tightens what an earlier release left open, and
-//! makes files in it with [`options`], [`ensure_file`] or [`replace`].
+//! makes files in it with [`options`], [`ensure_file`], [`replace`] or [`replace_unflushed`].
 //!
 //! What it is not: access control between components of this process. They run as one user.
 #![warn(missing_docs)]
@@ -62,6 +62,18 @@ pub fn ensure_file(path: &Path) -> io::Result<()> {
 /// Writes a file that is there with all of its content or not at all, and survives a crash once this returns. A new file
 /// takes the place of the old one, so the old one's mode and its open handles do not matter.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    swap(path, content, true)?;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_dir(dir)
+}
+
+/// The same without waiting for the disk, for files that every start writes anew: readers see all of the content or the old
+/// file, but a crash of the machine may lose it.
+pub fn replace_unflushed(path: &Path, content: &[u8]) -> io::Result<()> {
+    swap(path, content, false)
+}
+
+fn swap(path: &Path, content: &[u8], flush: bool) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
@@ -72,12 +84,12 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let write = || {
         let mut file = options().write(true).create_new(true).open(&new)?;
         file.write_all(content)?;
-        file.sync_all()?;
+        if flush {
+            file.sync_all()?;
+        }
         fs::rename(&new, path)
     };
-    write().map_err(named(path))?;
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync_dir(dir)
+    write().map_err(named(path))
 }
 
 /// Makes the names in a directory durable.

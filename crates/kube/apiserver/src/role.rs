@@ -208,5 +208,6 @@ pub enum KubeconfigError {
 
 fn write_secret(path: &std::path::Path, text: &str) -> Result<(), KubeconfigError> {
     let failed = |source| KubeconfigError::Write { path: path.to_owned(), source };
-    aro_files::replace(path, text.as_bytes()).map_err(failed)
+    // Made again with every start: flushing one for each of many clusters would double the time of a start.
+    aro_files::replace_unflushed(path, text.as_bytes()).map_err(failed)
 }
