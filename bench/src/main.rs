@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a benchmark is for")]
 
 mod arm;
+mod cloud;
 mod kube;
 mod load;
 mod maestro;
@@ -26,6 +27,8 @@ struct Cli {
 enum What {
     /// GET, list and PUT through the whole front end.
     Arm(arm::Options),
+    /// Tokens, resources and lists of the local cloud, and what a resource costs in memory.
+    Cloud(cloud::Options),
     /// Writes, reads, lists and watches of embedded Kubernetes, beside a real one.
     Kube(kube::Options),
     /// Maestro's chain: publish, apply, status; lists, searches, resync.
@@ -39,11 +42,13 @@ async fn main() -> Result<()> {
     match Cli::parse().what {
         None => {
             arm::run(arm::Options::default()).await?;
+            cloud::run(cloud::Options::default()).await?;
             kube::run(kube::Options::default()).await?;
             workloads::run(workloads::Options::default()).await?;
             maestro::run(maestro::Options::default()).await
         }
         Some(What::Arm(options)) => arm::run(options).await,
+        Some(What::Cloud(options)) => cloud::run(options).await,
         Some(What::Kube(options)) => kube::run(options).await,
         Some(What::Maestro(options)) => maestro::run(options).await,
         Some(What::Workloads(options)) => workloads::run(options).await,

@@ -13,9 +13,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
-use rustls::RootCertStore;
+use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -60,6 +61,16 @@ impl Drop for Lines {
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_mins(1);
 
+fn trusting(authority: &str) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+        roots.add(authority?)?;
+    }
+    Ok(ClientConfig::builder_with_provider(aro_pki::crypto_provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots))
+}
+
 impl Client {
     /// A client with a certificate of its own.
     pub fn new(
@@ -69,20 +80,18 @@ impl Client {
         certificate: &str,
         key: &str,
     ) -> Result<Self> {
-        let mut roots = RootCertStore::empty();
-        for authority in CertificateDer::pem_slice_iter(authority.as_bytes()) {
-            roots.add(authority?)?;
-        }
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
-        let provider = aro_pki::crypto_provider();
-        let builder = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots);
-        let bare = TlsConnector::from(Arc::new(builder.clone().with_no_client_auth()));
-        let config = builder.with_client_auth_cert(chain, key)?;
+        let anonymous = Self::anonymous(address, name, authority)?;
+        let config = trusting(authority)?.with_client_auth_cert(chain, key)?;
+        Ok(Self { tls: TlsConnector::from(Arc::new(config)), ..anonymous })
+    }
+
+    /// A client without a certificate, which trusts one authority.
+    pub fn anonymous(address: SocketAddr, name: &str, authority: &str) -> Result<Self> {
+        let tls = TlsConnector::from(Arc::new(trusting(authority)?.with_no_client_auth()));
         let name = ServerName::try_from(name.to_owned())?;
-        Ok(Self { address, name, tls: TlsConnector::from(Arc::new(config)), bare })
+        Ok(Self { address, name, bare: tls.clone(), tls })
     }
 
     /// The first user of a kubeconfig with certificates inside.
