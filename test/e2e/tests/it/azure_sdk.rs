@@ -11,7 +11,7 @@ use crate::azure_cli::environment;
 use crate::clients;
 
 /// The longest that a walk may take.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 async fn walk(mode: &str) -> Result<()> {
     let packages = clients::installed("python")?.join("azure");
