@@ -16,7 +16,7 @@ fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
     let endpoints = running.endpoints();
     assert_eq!(
         endpoints.keys().collect::<Vec<_>>(),
-        ["admin", "azure-local", "dns", "frontend", "kube", "maestro", "proxy"]
+        ["admin", "azure-local", "dns", "frontdoor", "frontend", "kube", "maestro", "proxy"]
     );
     running.signal(Signal::SIGINT);
     let output = running.finish();
@@ -30,7 +30,10 @@ fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
 fn without_debug_ports_up_says_how_the_front_end_is_reached() {
     let mut running = Running::start(&["up", "--ephemeral"]);
     let endpoints = running.endpoints();
-    assert_eq!(endpoints.keys().collect::<Vec<_>>(), ["admin", "azure-local", "dns", "kube", "proxy"]);
+    assert_eq!(
+        endpoints.keys().collect::<Vec<_>>(),
+        ["admin", "azure-local", "dns", "frontdoor", "kube", "proxy"]
+    );
     running.signal(Signal::SIGINT);
     let output = running.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -73,7 +76,7 @@ fn the_configuration_is_printed_with_origins_and_without_secrets() {
     let said = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let line = |key: &str| said.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
-    assert!(line("location").ends_with(&format!("# file {}", file.path().display())), "{said}");
+    assert!(line("location = \"westus\" ").ends_with(&format!("# file {}", file.path().display())), "{said}");
     assert!(line("log ").ends_with("# env ARO_LOG"), "{said}");
     assert!(line("max_connections = 7 ").ends_with("# flag"), "{said}");
     assert!(line("grace").ends_with("# default"), "{said}");

@@ -219,7 +219,8 @@ async fn az_reaches_the_resource_provider_through_arm() -> Result<()> {
     let path = format!("{}?api-version={}", names.cluster("c"), version.as_str());
     let directory = tempfile::tempdir()?;
     let body = directory.path().join("cluster.json");
-    std::fs::write(&body, cluster_body(&names, "c", version).to_string())?;
+    let cluster = cluster_body(&names, "c", version);
+    std::fs::write(&body, cluster.to_string())?;
     let body = format!("@{}", body.display());
     let put = ["rest", "--method", "put", "--url", &path, "--body", &body];
     shell.refused(&put, "ResourceGroupNotFound").await?;
@@ -232,7 +233,8 @@ async fn az_reaches_the_resource_provider_through_arm() -> Result<()> {
     let kind = "Microsoft.RedHatOpenShift/hcpOpenShiftClusters";
     let listed = shell.az(&["resource", "list", "-g", "g"]).await?;
     assert_eq!((&listed[0]["type"], &listed[0]["name"]), (&json!(kind), &json!("c")), "{listed}");
-    assert_eq!(shell.az(&["resource", "list", "--resource-type", kind]).await?[0]["location"], "westus3");
+    let of_kind = shell.az(&["resource", "list", "--resource-type", kind]).await?;
+    assert_eq!(of_kind[0]["location"], cluster["location"], "{of_kind}");
 
     // This version of az waits for the operation even with `--no-wait`, and no role completes it: the deletion is accepted and
     // stays so.

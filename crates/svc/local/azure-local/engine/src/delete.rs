@@ -56,7 +56,7 @@ impl Cloud {
                 }
                 self.record(request, Change::Deleted, id);
             }
-            Ok(operations::deleted(request, spec, &stored.value))
+            Ok(operations::deleted(request, spec, &stored.value, self.now()))
         })
         .await
     }

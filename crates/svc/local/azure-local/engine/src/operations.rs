@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::cloud::{Cloud, GROUP};
 use crate::provider::{CloudRequest, Permissions as _};
 use crate::refusal::Refusal;
-use crate::spec::TypeSpec;
-use crate::types;
+use crate::spec::{Effect, TypeSpec};
+use crate::{render, types};
 
 /// The answer to a write that was accepted.
 pub(crate) fn accepted(
@@ -34,13 +34,17 @@ pub(crate) fn accepted(
     }
 }
 
-/// The answer to a deletion that was accepted or done.
-pub(crate) fn deleted(request: &CloudRequest, spec: &TypeSpec, stored: &Resource) -> Answer {
+/// The answer to a deletion that was accepted or done. That of a role assignment or definition shows what was deleted: clients
+/// decode it.
+pub(crate) fn deleted(request: &CloudRequest, spec: &TypeSpec, stored: &Resource, now: Timestamp) -> Answer {
     match &stored.operation {
         Some(operation) if spec.long_running => Answer::empty(StatusCode::ACCEPTED)
             .header("azure-asyncoperation", &url(request, spec, stored, &operation.id, "operations"))
             .header("location", &url(request, spec, stored, &operation.id, "operationResults"))
             .retry_after(Some(0)),
+        _ if spec.effect == Effect::Authorization => {
+            Answer::json(StatusCode::OK, &render::resource(spec, stored, None, now))
+        }
         _ => Answer::empty(StatusCode::OK),
     }
 }

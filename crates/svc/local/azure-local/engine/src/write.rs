@@ -130,7 +130,7 @@ impl Cloud {
             }
             let logged = (&child, Some(Change::Deleted));
             let (stored, _) = self.put(request, spec, parent, Some(old), body, Some(logged)).await?;
-            Ok(operations::deleted(request, spec, &stored))
+            Ok(operations::deleted(request, spec, &stored, self.now()))
         })
         .await
     }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use aro_arm::ResourceId;
 use aro_cloud::{AccessRequest, Decision, Subject};
 use url::Url;
@@ -29,7 +31,7 @@ async fn decisions_follow_the_role_assignments_of_the_subject() {
     let id =
         ResourceId::parse(&format!("{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"))
             .unwrap();
-    let identity = world.arm.ensure_identity(&id, "westus3", &Default::default()).await.unwrap();
+    let identity = world.arm.ensure_identity(&id, "westus3", &BTreeMap::new()).await.unwrap();
     let principal: Uuid = identity.properties.principal_id.to_string().parse().unwrap();
     let client = world.cloud.check_access(world.credential.clone(), endpoint());
     let ask = async || {

@@ -1,5 +1,7 @@
 //! Tokens of federated issuers: the keys are in a static website of the same cloud, as they are for a hosted cluster.
 
+use std::collections::BTreeMap;
+
 use aro_arm::ResourceId;
 use aro_cloud::Scope;
 use aro_cloud::resources::{FederatedCredentialSpec, StorageAccountSpec};
@@ -34,7 +36,7 @@ fn token(key: &SigningKey, issuer: &str) -> String {
 async fn identity(world: &World, group: &ResourceId, issuer: &str) -> String {
     let id = format!("{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/operator");
     let id = ResourceId::parse(&id).unwrap();
-    let identity = world.arm.ensure_identity(&id, "westus3", &Default::default()).await.unwrap();
+    let identity = world.arm.ensure_identity(&id, "westus3", &BTreeMap::new()).await.unwrap();
     let spec = FederatedCredentialSpec::service_account(issuer, "ns", "operator");
     world.arm.ensure_federated_credential(&id, "cluster", &spec).await.unwrap();
     identity.properties.client_id.to_string()
@@ -48,7 +50,7 @@ async fn publish(world: &World, group: &ResourceId, key: &SigningKey) {
         location: "westus3".to_owned(),
         sku: "Standard_LRS".to_owned(),
         shared_keys: false,
-        tags: Default::default(),
+        tags: BTreeMap::new(),
     };
     world.arm.ensure_storage_account(&id, &spec).await.unwrap();
     let principal = world.principal().await;

@@ -28,7 +28,8 @@ async fn a_caller_without_the_role_gets_authorization_failed_until_it_is_assigne
     world.put(&assignment(&group, NAME), grant(READER, GUEST)).await.expect(201);
     world.call(GUEST, Method::GET, &path, None).await.expect(200);
     world.call(GUEST, Method::DELETE, &path, None).await.expect(403);
-    world.delete(&assignment(&group, NAME)).await.expect(200);
+    let deleted = world.delete(&assignment(&group, NAME)).await.expect(200);
+    assert_eq!(deleted.body["name"], NAME, "clients decode the deleted assignment: {}", deleted.body);
     world.call(GUEST, Method::GET, &path, None).await.expect(403);
 }
 
