@@ -1,7 +1,7 @@
 //! The resources that a region of the service consists of in Azure, or in the local cloud.
 //!
 //! What it is: [`RegionLayout`] names everything (subscriptions, groups, zones, vaults, storage, registries, clusters) from
-//! the few facts in [`LayoutParams`]; [`plan`] lists what must exist, with dependencies, as data; [`apply`] makes it so
+//! the few facts in [`LayoutParams`]; [`plan()`] lists what must exist, with dependencies, as data; [`apply()`] makes it so
 //! through the cloud client. Roles that need a name take it from [`RegionLayout`], which they derive from the section
 //! `[region]` without asking the cloud.
 //!
