@@ -1,0 +1,29 @@
+//! Break-glass credentials.
+
+use crate::Time;
+
+words! {
+    /// The state of a break-glass credential.
+    BreakGlassCredentialStatus {
+        Created = "created",
+        Issued = "issued",
+        Failed = "failed",
+        Expired = "expired",
+        AwaitingRevocation = "awaiting_revocation",
+        Revoked = "revoked",
+    }
+}
+
+objects! {
+    /// An administrator's credential of a cluster, valid for a day.
+    BreakGlassCredential {
+        kind: String,
+        id: String,
+        href: String,
+        username: String,
+        status: BreakGlassCredentialStatus,
+        kubeconfig: String,
+        expiration_timestamp: Time,
+        revocation_timestamp: Time,
+    }
+}
