@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use aro_cloud::CloudConfig;
 use aro_kube_apiserver::KubeConfig;
 use aro_region_layout::RegionConfig;
 use aro_runtime::config::{Loaded, Schema, Sources};
 use aro_runtime::telemetry::TelemetryConfig;
 use aro_runtime::{Checked, ConfigProblems, Period, Problems, Section};
 
+use crate::cloud_access::CloudIdentityConfig;
 use crate::{Registry, StoreConfig};
 
 aro_runtime::section! {
@@ -108,7 +110,12 @@ pub fn schema(registry: Registry) -> Schema {
         .with::<StoreConfig>()
         .with::<KubeConfig>()
         .with::<RegionConfig>();
-    registry.iter().fold(process, |schema, role| (role.section)(schema)).with::<ClusterConfig>()
+    registry
+        .iter()
+        .fold(process, |schema, role| (role.section)(schema))
+        .with::<ClusterConfig>()
+        .with::<CloudConfig>()
+        .with::<CloudIdentityConfig>()
 }
 
 impl AppConfig {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cloud_access::CloudAccessError;
 use aro_runtime::config::SecretFileError;
 use aro_runtime::{BindError, BuildError, ConfigProblems, Failure, Laggards};
 
@@ -17,6 +18,9 @@ pub enum StartError {
     /// The cluster that an agent is to work on cannot be reached.
     #[error(transparent)]
     Cluster(#[from] aro_kube::ClientError),
+    /// A role needs the cloud and cannot have it.
+    #[error(transparent)]
+    Cloud(#[from] CloudAccessError),
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigProblems),

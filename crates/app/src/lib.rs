@@ -15,6 +15,7 @@
 //! * A role that was started directly and ends by itself is a failure and stops the stack; one in a pod is restarted by
 //!   its kubelet.
 
+mod cloud_access;
 mod cloud_environment;
 mod config;
 mod data_dir;

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use certificates::{Authorities, CertificatesError};
-pub(crate) use cloud_layout::{RegionCloud, SharedLayout};
+pub(crate) use cloud_layout::{CloudResults, RegionCloud, SharedCloud, SharedLayout};
 pub(crate) use debug_ports::{DebugPort, open_debug_port};
 use manifests::ClusterManifests;
 pub(crate) use service_endpoints::ServiceEndpoints;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use aro_base::SharedClock;
 use aro_kube_apiserver::{ClusterService, Clusters, ContainerSpec, Image, Images, Started, User, Workload};
-use aro_role::{ClusterAccess, Need, REPOSITORY, RegionCluster, RoleContext, RoleDescriptor};
+use aro_role::{CloudAccess, ClusterAccess, Need, REPOSITORY, RegionCluster, RoleContext, RoleDescriptor};
 use aro_runtime::config::{Loaded, Sources};
 use aro_runtime::{Environment, Fault, Listener, Metrics, Readiness, Scope, TaskKind};
 use aro_store::SharedStore;
@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::Registry;
 use crate::config::schema;
+use crate::region::SharedCloud;
 use crate::service_resolver::ServiceResolver;
 
 /// A container's own configuration, if it has one.
@@ -44,6 +45,8 @@ pub(crate) struct RoleImages {
     pub region: Vec<String>,
     /// The clusters of this process, once they run.
     pub clusters: watch::Receiver<Option<Clusters>>,
+    /// The region's cloud, once it has accounts.
+    pub cloud: SharedCloud,
 }
 
 impl Images for RoleImages {
@@ -84,6 +87,7 @@ impl Image for RoleImage {
                 listeners,
                 store: needs(Need::Store).then(|| images.store.clone()),
                 cluster: needs(Need::Cluster).then(|| images.cluster(&spec)).transpose()?,
+                cloud: if needs(Need::Cloud) { Some(images.cloud().await?) } else { None },
                 resolve: Arc::new(ServiceResolver { clusters: images.clusters.clone() }),
                 data_dir: images.data_dir.clone(),
                 clock: images.clock.clone(),
@@ -172,6 +176,14 @@ impl RoleImages {
     fn cluster(&self, container: &ContainerSpec) -> Result<ClusterAccess, Fault> {
         // The cluster's name is stable; its address is not.
         Ok(ClusterAccess { client: self.client(container)?, address: container.cluster.clone() })
+    }
+
+    /// The region's cloud. It starts beside the clusters; a container that needs it waits.
+    async fn cloud(&self) -> Result<CloudAccess, Fault> {
+        let mut cloud = self.cloud.clone();
+        let opened = cloud.wait_for(Option::is_some).await;
+        let opened = opened.ok().and_then(|cloud| cloud.clone());
+        opened.ok_or_else(|| Fault::new("the region has no local cloud"))
     }
 
     fn metrics_of(&self, container: &ContainerSpec) -> Metrics {

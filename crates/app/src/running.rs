@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use aro_kube_apiserver::Clusters;
 use aro_region_layout::AppliedLayout;
+use aro_role::CloudAccess;
 use aro_runtime::{Failure, Metrics, Readiness, Scope};
 use aro_store::SharedStore;
 use futures::future::select_all;
 use tokio::sync::watch;
 
-use crate::region::SharedLayout;
+use crate::region::{SharedCloud, SharedLayout};
 use crate::store::OpenStore;
 use crate::{DataDir, Endpoint, StopError};
 
@@ -26,6 +27,7 @@ pub struct RunningApp {
     pub(crate) readiness: Readiness,
     pub(crate) kube: watch::Receiver<Option<Clusters>>,
     pub(crate) layout: SharedLayout,
+    pub(crate) cloud: SharedCloud,
     pub(crate) grace: Duration,
     /// Declared last: an ephemeral directory goes after everything that used it.
     pub(crate) data: DataDir,
@@ -65,6 +67,11 @@ impl RunningApp {
     /// The region's resources in its cloud, once they are laid out.
     pub fn cloud_layout(&self) -> Option<Arc<AppliedLayout>> {
         self.layout.borrow().clone()
+    }
+
+    /// The region's cloud, once it has accounts.
+    pub fn cloud(&self) -> Option<CloudAccess> {
+        self.cloud.borrow().clone()
     }
 
     /// Where its data is.

@@ -19,8 +19,9 @@ use aro_store::SharedStore;
 use aro_web::admin::serve_admin;
 use tokio::sync::watch;
 
+use crate::cloud_access;
 use crate::config::ClusterConfig;
-use crate::region::{self, DebugPort, RegionCloud};
+use crate::region::{self, CloudResults, DebugPort, RegionCloud};
 use crate::role_images::RoleImages;
 use crate::service_resolver::ServiceResolver;
 use crate::store::OpenStore;
@@ -105,6 +106,7 @@ impl App {
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
         let (laid_out, layout) = watch::channel(None);
+        let (opened, open_cloud) = watch::channel(None);
         let mut app = RunningApp {
             endpoints,
             root: Scope::root("aro"),
@@ -114,6 +116,7 @@ impl App {
             readiness: Readiness::new(),
             kube,
             layout,
+            cloud: open_cloud,
             grace: config.process.grace.get(),
             data: options.data,
         };
@@ -123,7 +126,8 @@ impl App {
             Ok(()) => {
                 if let (Some(cloud), Some(azure_local)) = (cloud, app.addr("azure-local")) {
                     let ready = app.readiness.component("cloud-layout");
-                    cloud.start(azure_local, clock, ready, laid_out, &app.root);
+                    let results = CloudResults { opened, laid_out };
+                    cloud.start(azure_local, clock, ready, results, &app.root);
                 }
                 app.until_ready(&config).await
             }
@@ -258,6 +262,10 @@ impl RunningApp {
                 listeners,
                 store: needs(Need::Store).then(|| self.store.shared()),
                 cluster: bound.cluster.clone().filter(|_| needs(Need::Cluster)),
+                cloud: match needs(Need::Cloud) {
+                    true => Some(cloud_access::of_config(config, resolve.clone(), &clock)?),
+                    false => None,
+                },
                 resolve: resolve.clone(),
                 data_dir: self.data.path().to_owned(),
                 clock: clock.clone(),
@@ -340,6 +348,7 @@ impl RunningApp {
                 data_dir: self.data.path().to_owned(),
                 region: config.kube.clusters.clone(),
                 clusters: self.kube.clone(),
+                cloud: self.cloud.clone(),
             }),
             started,
         };

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_azure_local::{AzureLocalConfig, CloudAuthority, ServiceAccount};
-use aro_base::{Secret, SharedClock, Timestamp, chain};
-use aro_cloud::{Cloud, CloudConfig, SetupError};
-use aro_net::{Backoff, SystemResolve};
+use aro_azure_local::{AzureLocalConfig, CloudAuthority};
+use aro_base::{SharedClock, Timestamp, chain};
+use aro_net::Backoff;
 use aro_region_layout::{AppliedLayout, ApplyError, Clients, Plan, RegionLayout, apply, plan};
-use aro_role::{LayoutSetting, RegionCluster};
-use aro_runtime::{Component, ConfigProblems, Fault, Phase, Scope, Section as _, TaskKind};
+use aro_role::{CloudAccess, LayoutSetting, RegionCluster};
+use aro_runtime::{Component, ConfigProblems, Fault, Phase, Scope, TaskKind};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::AppConfig;
+use crate::cloud_access::{self, CloudAccessError};
 
 /// The prefix of management clusters; what follows is the stamp.
 const MANAGEMENT: &str = "mgmt-";
@@ -30,11 +30,20 @@ const RENEWAL_CHECK: Duration = Duration::from_hours(1);
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(10));
 /// Attempts that fail because the cloud is still starting, before one is logged.
 const QUIET_ATTEMPTS: u32 = 8;
-/// Requests a second for one subscription: the cloud is on this machine and has no quota.
-const REQUESTS_PER_SECOND: u32 = 10_000;
 
 /// The layout as it is known from the last run that completed it.
 pub(crate) type SharedLayout = watch::Receiver<Option<Arc<AppliedLayout>>>;
+
+/// The cloud as roles in pods get it, once it has accounts.
+pub(crate) type SharedCloud = watch::Receiver<Option<CloudAccess>>;
+
+/// What a region's start finds out about its cloud.
+pub(crate) struct CloudResults {
+    /// The cloud, once it has accounts.
+    pub opened: watch::Sender<Option<CloudAccess>>,
+    /// The layout, once it is complete.
+    pub laid_out: watch::Sender<Option<Arc<AppliedLayout>>>,
+}
 
 /// A region's place in the local cloud.
 #[derive(Debug, Clone)]
@@ -46,14 +55,10 @@ pub(crate) struct RegionCloud {
 
 #[derive(Debug, thiserror::Error)]
 enum LayoutError {
-    #[error("read the service's account")]
-    Account(#[source] io::Error),
-    #[error("check the configuration of the cloud client")]
-    Config(#[source] ConfigProblems),
-    #[error("set up the cloud client")]
-    Setup(#[source] SetupError),
+    #[error("open the cloud")]
+    Access(#[from] CloudAccessError),
     #[error(transparent)]
-    Apply(ApplyError),
+    Apply(#[from] ApplyError),
 }
 
 impl RegionCloud {
@@ -104,15 +109,16 @@ impl RegionCloud {
         azure_local: SocketAddr,
         clock: SharedClock,
         ready: Component,
-        done: watch::Sender<Option<Arc<AppliedLayout>>>,
+        results: CloudResults,
         scope: &Scope,
     ) {
         let own = scope.child(Phase::Reconcilers, "cloud-layout");
+        let CloudResults { opened, laid_out } = results;
         own.spawn(TaskKind::Helper, "apply", async move {
             let plan = plan(&self.layout);
             let mut attempts = BACKOFF.attempts();
             loop {
-                match self.attempt(&plan, azure_local, &clock).await {
+                match self.attempt(&plan, azure_local, &clock, &opened).await {
                     Ok(applied) => {
                         let duration_ms = u64::try_from(applied.took.as_millis()).unwrap_or(u64::MAX);
                         tracing::info!(
@@ -121,7 +127,7 @@ impl RegionCloud {
                             duration_ms,
                             "cloud layout applied"
                         );
-                        done.send_replace(Some(Arc::new(applied)));
+                        laid_out.send_replace(Some(Arc::new(applied)));
                         break ready.ready();
                     }
                     Err(error) => {
@@ -142,22 +148,25 @@ impl RegionCloud {
         plan: &Plan,
         azure_local: SocketAddr,
         clock: &SharedClock,
+        opened: &watch::Sender<Option<CloudAccess>>,
     ) -> Result<AppliedLayout, LayoutError> {
-        let dir = self.dir.clone();
-        let account = tokio::task::spawn_blocking(move || ServiceAccount::read(&dir)).await;
-        let account = account.map_err(io::Error::other).flatten().map_err(LayoutError::Account)?;
-        let config = CloudConfig {
-            connect_to: Some(azure_local),
-            ca_file: Some(self.dir.join(CloudAuthority::CERTIFICATE)),
-            requests_per_second: REQUESTS_PER_SECOND,
-            ..CloudConfig::default()
-        };
-        let config = config.check().map_err(LayoutError::Config)?;
-        let cloud =
-            Cloud::new(&config, Arc::new(SystemResolve), clock.clone()).map_err(LayoutError::Setup)?;
-        let (tenant, client) = (account.tenant_id.to_string(), account.client_id.to_string());
-        let credential = cloud.client_secret(&tenant, &client, Secret::new(account.client_secret));
-        apply(plan, &Clients { cloud, credential }).await.map_err(LayoutError::Apply)
+        let access = self.access(azure_local, clock).await?;
+        let clients = Clients { cloud: access.cloud.clone(), credential: access.service.clone() };
+        opened.send_replace(Some(access));
+        Ok(apply(plan, &clients).await?)
+    }
+
+    /// The cloud with the accounts that it has written.
+    async fn access(
+        &self,
+        azure_local: SocketAddr,
+        clock: &SharedClock,
+    ) -> Result<CloudAccess, CloudAccessError> {
+        let (own, clock) = (self.clone(), clock.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            cloud_access::of_local_cloud(&own.dir, azure_local, &own.layout, &clock)
+        });
+        opened.await.map_err(|error| CloudAccessError::Accounts(io::Error::other(error)))?
     }
 
     async fn keep_certificate(self, clock: SharedClock) -> Result<(), Fault> {

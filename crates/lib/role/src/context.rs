@@ -11,6 +11,8 @@ use aro_runtime::{BuildError, Fault, Listener, Metrics, Readiness, Role, Scope};
 use aro_store::SharedStore;
 use kube::Client;
 
+use crate::cloud::CloudAccess;
+
 /// The Kubernetes cluster that a role works on.
 #[derive(Clone)]
 pub struct ClusterAccess {
@@ -32,6 +34,8 @@ pub struct RoleContext {
     pub store: Option<SharedStore>,
     /// The cluster, if the descriptor needs it.
     pub cluster: Option<ClusterAccess>,
+    /// The cloud, if the descriptor needs it.
+    pub cloud: Option<CloudAccess>,
     /// How host names are resolved.
     pub resolve: Arc<dyn Resolve>,
     /// Where the process keeps its data; a role uses a directory of its own name below it.
@@ -58,6 +62,11 @@ impl RoleContext {
     /// The cluster.
     pub fn cluster(&self) -> Result<ClusterAccess, BuildError> {
         self.cluster.clone().ok_or_else(|| Fault::new("the role's descriptor does not need a cluster"))
+    }
+
+    /// The cloud.
+    pub fn cloud(&self) -> Result<CloudAccess, BuildError> {
+        self.cloud.clone().ok_or_else(|| Fault::new("the role's descriptor does not need the cloud"))
     }
 
     /// Builds a role from its section and its ports, and runs it in the context's scope.

@@ -98,6 +98,8 @@ pub enum Need {
     Store,
     /// The Kubernetes cluster it works on: its own in a pod, a configured one when it runs alone.
     Cluster,
+    /// The cloud that the service runs in, with the service's own identity and its first-party application.
+    Cloud,
 }
 
 /// One socket of a role.

@@ -17,12 +17,14 @@
 //! * A role gets only the parts that its descriptor lists in [`RoleDescriptor::needs`].
 #![warn(missing_docs)]
 
+mod cloud;
 mod context;
 mod deployment;
 mod descriptor;
 mod manifests;
 pub mod services;
 
+pub use cloud::{CloudAccess, FirstParty};
 pub use context::{ClusterAccess, RoleContext};
 pub use deployment::{
     Certificate, CertificateUsage, Issuer, RegionCluster, RoleDeployment, SERVICE_CLUSTER, UpdateStrategy,

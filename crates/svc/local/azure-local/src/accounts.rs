@@ -1,6 +1,11 @@
 //! The accounts that a cloud has from the start: the service's tenant with its subscriptions, a customer's tenant with an
 //! empty subscription, and a service principal in each that owns the subscriptions of its tenant.
 //!
+//! The service's principal stands for every identity of the service, as in the development environments of the service: it
+//! may also read and write secrets and blobs in its subscriptions. The first-party application has a principal in every
+//! tenant; in the customer's subscription it has the rights that the registration of the resource provider grants, and it
+//! alone may call the data plane of managed identities.
+//!
 //! Secrets and the customer's certificate are made once and written to files for their owner alone; the directory keeps
 //! digests and public keys only. Ownership is a role assignment like any other. It is made once: the file of an account
 //! records for which subscriptions, so that one that a user deletes stays deleted.
@@ -25,8 +30,14 @@ use crate::config::AzureLocalConfig;
 const CUSTOMER: &str = "customer.json";
 /// The file with the service's credentials.
 const SERVICE: &str = "service.json";
+/// The file with the credentials of the first-party application.
+const FIRST_PARTY: &str = "first-party.json";
 /// The role `Owner`.
 const OWNER: &str = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635";
+/// What the service's principal needs beside `Owner`, which has no access to data: `Key Vault Administrator` and
+/// `Storage Blob Data Contributor`.
+const DATA_ROLES: [&str; 2] =
+    ["00482a5a-887f-4fb3-b363-3b7fe8e74483", "ba92f5b4-2d11-453d-a403-e96b0029c9fe"];
 
 /// What a customer needs to log in.
 #[derive(Clone, Serialize, Deserialize)]
@@ -53,6 +64,45 @@ pub struct ServiceAccount {
     /// The subscriptions that it was made the owner of.
     #[serde(default)]
     owner_of: BTreeSet<Uuid>,
+}
+
+/// What the first-party application needs to log in.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FirstPartyAccount {
+    /// The tenant that the application is registered in.
+    pub tenant_id: Uuid,
+    pub client_id: Uuid,
+    /// Only in the file.
+    pub client_secret: String,
+    /// The subscriptions in which it was granted its rights.
+    #[serde(default)]
+    granted_in: BTreeSet<Uuid>,
+    /// The subscriptions in which the service's principal was granted access to data.
+    #[serde(default)]
+    service_data_in: BTreeSet<Uuid>,
+}
+
+impl FirstPartyAccount {
+    /// The audience of tokens for the data plane of managed identities.
+    pub const IDENTITY_AUDIENCE: &'static str = "https://dummy.org";
+
+    /// Reads the account that a cloud wrote into its directory.
+    pub fn read(dir: &Path) -> io::Result<Self> {
+        read(&dir.join(FIRST_PARTY))
+    }
+
+    /// The account in the cloud's directory; made and written if there is none of this tenant. Blocks on the disk.
+    pub(crate) fn ensure(dir: &Path, tenant: Uuid) -> io::Result<Self> {
+        let wanted = |account: &Self| account.tenant_id == tenant;
+        read_or_make(&dir.join(FIRST_PARTY), wanted, || Self {
+            tenant_id: tenant,
+            client_id: Uuid::new_v4(),
+            client_secret: new_secret(),
+            granted_in: BTreeSet::new(),
+            service_data_in: BTreeSet::new(),
+        })
+    }
 }
 
 impl CustomerAccount {
@@ -100,7 +150,7 @@ fn new_secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
-fn guid(text: &str) -> Result<Uuid, RunError> {
+pub(crate) fn guid(text: &str) -> Result<Uuid, RunError> {
     Uuid::try_parse(text).map_err(|error| Fault::caused(format!("`{text}` is not a GUID"), error))
 }
 
@@ -118,6 +168,7 @@ pub(crate) async fn ensure(
     directory: &Directory,
     cloud: &Cloud,
     dir: &Path,
+    first_party: FirstPartyAccount,
     clock: &SharedClock,
 ) -> Result<(), RunError> {
     let (service, customer) = (guid(&config.service_tenant)?, guid(&config.customer_tenant)?);
@@ -132,7 +183,60 @@ pub(crate) async fn ensure(
     let of_service: Vec<(String, Uuid)> = parsed.collect();
     let of_customer = guid(&config.customer_subscription)?;
     ensure_customer(directory, cloud, dir, clock, (customer, of_customer)).await?;
-    ensure_service(directory, cloud, dir, service, &of_service).await
+    let principal = ensure_service(directory, cloud, dir, service, &of_service).await?;
+    let first_party = ensure_data_access(cloud, dir, first_party, &principal, &of_service).await?;
+    ensure_first_party(directory, cloud, dir, first_party, (customer, of_customer)).await
+}
+
+/// The application, its principal in every tenant, and its rights in the customer's subscription.
+async fn ensure_first_party(
+    directory: &Directory,
+    cloud: &Cloud,
+    dir: &Path,
+    mut account: FirstPartyAccount,
+    (tenant, subscription): (Uuid, Uuid),
+) -> Result<(), RunError> {
+    let mut spec = ApplicationSpec::new(account.tenant_id, "Azure Red Hat OpenShift RP");
+    spec.app_id = Some(account.client_id);
+    spec.secrets = vec![Secret::new(account.client_secret.clone())];
+    spec.multi_tenant = true;
+    let application = ensure_application(directory, spec).await?;
+    if account.granted_in.contains(&subscription) {
+        return Ok(());
+    }
+    let principal = application
+        .principal_in(tenant)
+        .ok_or_else(|| Fault::new("the first-party application has no principal in the customer's tenant"))?;
+    // It writes role assignments in managed resource groups.
+    ensure_role(cloud, subscription, principal, OWNER).await?;
+    account.granted_in.insert(subscription);
+    let path = dir.join(FIRST_PARTY);
+    off_runtime(move || write(&path, &account)).await
+}
+
+/// Access to secrets and blobs for the service's principal, in the service's subscriptions. Granted once, like ownership.
+async fn ensure_data_access(
+    cloud: &Cloud,
+    dir: &Path,
+    mut account: FirstPartyAccount,
+    service: &Application,
+    subscriptions: &[(String, Uuid)],
+) -> Result<FirstPartyAccount, RunError> {
+    let all = subscriptions.iter().map(|(_, id)| *id);
+    let missing: Vec<Uuid> = all.filter(|id| !account.service_data_in.contains(id)).collect();
+    if missing.is_empty() {
+        return Ok(account);
+    }
+    for subscription in missing {
+        for role in DATA_ROLES {
+            ensure_role(cloud, subscription, service.principal_id, role).await?;
+        }
+        account.service_data_in.insert(subscription);
+    }
+    let path = dir.join(FIRST_PARTY);
+    let written = account.clone();
+    off_runtime(move || write(&path, &written)).await?;
+    Ok(account)
 }
 
 async fn ensure_customer(
@@ -183,7 +287,7 @@ async fn ensure_service(
     dir: &Path,
     tenant: Uuid,
     subscriptions: &[(String, Uuid)],
-) -> Result<(), RunError> {
+) -> Result<std::sync::Arc<Application>, RunError> {
     for (name, id) in subscriptions {
         ensure_subscription(cloud, name, *id, tenant).await?;
     }
@@ -209,13 +313,14 @@ async fn ensure_service(
     let missing: Vec<Uuid> =
         subscriptions.iter().map(|(_, id)| *id).filter(|id| !account.owner_of.contains(id)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(application);
     }
     for subscription in missing {
         ensure_owner(cloud, subscription, &application).await?;
         account.owner_of.insert(subscription);
     }
-    off_runtime(move || write(&path, &account)).await
+    off_runtime(move || write(&path, &account)).await?;
+    Ok(application)
 }
 
 async fn ensure_subscription(cloud: &Cloud, name: &str, id: Uuid, tenant: Uuid) -> Result<(), RunError> {
@@ -232,15 +337,18 @@ async fn ensure_application(
 }
 
 async fn ensure_owner(cloud: &Cloud, subscription: Uuid, owner: &Application) -> Result<(), RunError> {
-    let principal = owner.principal_id.to_string();
-    let made = cloud.ensure_subscription_role(&subscription.to_string(), &principal, OWNER).await;
+    ensure_role(cloud, subscription, owner.principal_id, OWNER).await
+}
+
+async fn ensure_role(cloud: &Cloud, subscription: Uuid, principal: Uuid, role: &str) -> Result<(), RunError> {
+    let made = cloud.ensure_subscription_role(&subscription.to_string(), &principal.to_string(), role).await;
     made.map_err(|failure| {
-        Fault::new(format!("make the owner of the subscription {subscription}: {failure:?}"))
+        Fault::new(format!("assign the role {role} in the subscription {subscription}: {failure:?}"))
     })
 }
 
 /// Work on files and keys, off the runtime's threads.
-async fn off_runtime<T: Send + 'static>(
+pub(crate) async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, RunError> {
     const WHAT: &str = "keep the cloud's accounts";

@@ -34,7 +34,7 @@ mod role;
 mod tls;
 mod tracking;
 
-pub use accounts::{CustomerAccount, ServiceAccount};
+pub use accounts::{CustomerAccount, FirstPartyAccount, ServiceAccount};
 pub use admin::{AdminAccess, AdminClient, AdminError, FaultList, MutationEntry, MutationPage, ResourcePage};
 pub use config::AzureLocalConfig;
 pub use descriptor::DESCRIPTOR;

@@ -16,7 +16,7 @@ use aro_runtime::{BuildError, ByteSize, Checked, Component, Fault, Role, RunErro
 use aro_store::UnreadableDocuments;
 use aro_web::{BodyBudget, BodyLimits, ServeOptions, serve_after};
 
-use crate::accounts;
+use crate::accounts::{self, FirstPartyAccount};
 use crate::admin::{Admin, AdminAccess};
 use crate::arm::Arm;
 use crate::bridge::Bridge;
@@ -52,14 +52,15 @@ impl Role for AzureLocal {
         let dir: PathBuf = config.dir.clone().unwrap_or(ports.dir);
         let acceptor = tls::acceptor(&dir, &ports.clock, &scope).await?;
         let unreadable = UnreadableDocuments::new(&ports.metrics);
-        let directory = Directory::open(
-            ports.store.clone(),
-            DirectorySettings::default(),
-            ports.clock.clone(),
-            &unreadable,
-        )
-        .await
-        .map_err(|error| Fault::caused("open the directory", error))?;
+        let first_party = first_party(&config, &dir).await?;
+        let settings = DirectorySettings {
+            identity_caller: Some(first_party.client_id),
+            identity_audience: FirstPartyAccount::IDENTITY_AUDIENCE.to_owned(),
+            ..DirectorySettings::default()
+        };
+        let directory = Directory::open(ports.store.clone(), settings, ports.clock.clone(), &unreadable)
+            .await
+            .map_err(|error| Fault::caused("open the directory", error))?;
         let faults = Arc::new(Switchboard::new(config.fault_seed));
         let options = CloudOptions {
             operation_time: config.operation_time.get(),
@@ -81,7 +82,7 @@ impl Role for AzureLocal {
         let cloud = Cloud::open(ports.store, ports.clock.clone(), bridge, unreadable, options)
             .await
             .map_err(|error| Fault::caused("open the local cloud", error))?;
-        accounts::ensure(&config, &directory, &cloud, &dir, &ports.clock).await?;
+        accounts::ensure(&config, &directory, &cloud, &dir, first_party, &ports.clock).await?;
         cloud.start(&ReconcileMetrics::new(&ports.metrics), &scope);
 
         let bodies = BodyLimits {
@@ -158,6 +159,13 @@ impl Role for AzureLocal {
         }
         Ok(())
     }
+}
+
+/// The account of the first-party application, which the directory's settings name.
+async fn first_party(config: &AzureLocalConfig, dir: &Path) -> Result<FirstPartyAccount, RunError> {
+    let tenant = accounts::guid(&config.service_tenant)?;
+    let dir = dir.to_owned();
+    accounts::off_runtime(move || FirstPartyAccount::ensure(&dir, tenant)).await
 }
 
 /// Lets operators of this machine find the administration.
