@@ -6,7 +6,8 @@
 //! * [`Source`], which enqueues keys. `port/kube` implements it over informers, `port/store` over documents;
 //! * [`Controller`], the optional shape *observe, plan, apply* with a [`Plan`] that can be printed;
 //! * [`Gate`], which withholds `apply` from keys that are paused, dry-run or another replica's;
-//! * [`Shards`] and [`Lease`], which spread the keys over replicas. `port/store` implements the lease over a document.
+//! * [`Shards`] and [`Lease`], which spread the keys over replicas. `port/store` implements the lease over a document;
+//! * [`saga`], ordered work for one request that completes or is undone.
 //!
 //! What it is not: it knows no Kubernetes and no store. The reasons are in `docs/adr/0055-controller-runtime.md`.
 //!
@@ -28,6 +29,7 @@ mod plan;
 mod queue;
 mod reconcile;
 mod runner;
+pub mod saga;
 mod shards;
 mod source;
 

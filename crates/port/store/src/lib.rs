@@ -28,6 +28,7 @@ mod error;
 pub mod fault;
 mod feed;
 mod follower;
+mod journal;
 mod lease;
 mod query;
 mod source;
@@ -45,6 +46,7 @@ pub use document::{Container, DocId, DocKey, Document, NewDocument, PartitionKey
 pub use error::StoreError;
 pub use feed::{Change, ChangePage, Cursor};
 pub use follower::Follower;
+pub use journal::{DocumentJournal, JournalPlace};
 pub use lease::{DocumentLease, Fence, FenceError, LEASES, Raised};
 pub use query::{Filter, Order, Page, PageToken, Paged, Query, Slice};
 pub use source::DocumentSource;
