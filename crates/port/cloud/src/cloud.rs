@@ -19,7 +19,7 @@ use crate::credential::{
     CachedCredential, CertificateAssertion, EntraCredential, Fetch, ManagedIdentity,
     ManagedIdentityCredential, Proof, SharedCredential,
 };
-use crate::data_plane::{Blobs, CheckAccess, MsiDataPlane, Secrets};
+use crate::data_plane::{Blobs, Certificates, CheckAccess, MsiDataPlane, Secrets};
 use crate::pipeline::{Core, Pipeline};
 use crate::retry::RetryBudget;
 use crate::throttle::Throttle;
@@ -127,6 +127,16 @@ impl Cloud {
         self
     }
 
+    /// The same connections with another deadline of calls and of the operations that they start, e.g. of the step of a
+    /// pipeline that makes them.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        let mut cloud = self.clone();
+        cloud.core.deadline = deadline.min(self.core.deadline);
+        cloud.operation_deadline = deadline.min(self.operation_deadline);
+        cloud
+    }
+
     /// Other delays between attempts while a role is missing, e.g. for tests.
     pub fn with_role_delays(mut self, attempts: Backoff) -> Self {
         self.core.role_backoff = attempts;
@@ -198,6 +208,11 @@ impl Cloud {
     /// The secrets of a Key Vault (`https://<vault>.vault.azure.net`).
     pub fn secrets(&self, credential: SharedCredential, vault: Url) -> Secrets {
         Secrets::new(self.pipeline(credential), vault)
+    }
+
+    /// The certificates of a Key Vault.
+    pub fn certificates(&self, credential: SharedCredential, vault: Url) -> Certificates {
+        Certificates::new(self.pipeline(credential), vault)
     }
 
     /// The blobs of a storage account (`https://<account>.blob.core.windows.net`).

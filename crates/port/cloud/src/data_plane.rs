@@ -2,11 +2,13 @@
 //! permission checks.
 
 mod blobs;
+mod certificates;
 mod check_access;
 mod msi;
 mod secrets;
 
 pub use blobs::Blobs;
+pub use certificates::{CertificateSpec, Certificates};
 pub use check_access::{AccessDecision, AccessRequest, CheckAccess, Decision, Subject};
 pub use msi::{ExplicitIdentity, IdentityCredentials, IdentityUrl, MsiDataPlane};
 pub use secrets::{SecretAttributes, SecretSpec, Secrets, VaultSecret};

@@ -1,7 +1,7 @@
 //! The cloud, by one client: Azure, or its local emulation, which cannot be told apart.
 //!
 //! What it is: [`Cloud`] holds the transport and makes credentials and clients. [`ArmClient`] speaks to Resource Manager:
-//! requests by resource id, and on top of them typed operations such as `ensure_subnet`. [`Secrets`], [`Blobs`],
+//! requests by resource id, and on top of them typed operations such as `ensure_subnet`. [`Secrets`], [`Certificates`], [`Blobs`],
 //! [`MsiDataPlane`] and [`CheckAccess`] are the few data planes that the service uses. Paging, polling of operations,
 //! throttling, retries and deadlines end here.
 //!
@@ -43,8 +43,9 @@ pub use credential::{
     Fetch, IMDS, ManagedIdentity, ManagedIdentityCredential, Proof, Scope, SharedCredential, Token,
 };
 pub use data_plane::{
-    AccessDecision, AccessRequest, Blobs, CheckAccess, Decision, ExplicitIdentity, IdentityCredentials,
-    IdentityUrl, MsiDataPlane, SecretAttributes, SecretSpec, Secrets, Subject, VaultSecret,
+    AccessDecision, AccessRequest, Blobs, CertificateSpec, Certificates, CheckAccess, Decision,
+    ExplicitIdentity, IdentityCredentials, IdentityUrl, MsiDataPlane, SecretAttributes, SecretSpec, Secrets,
+    Subject, VaultSecret,
 };
 pub use error::{CloudError, Failure, ServiceError};
 pub use transport::{

@@ -5,6 +5,8 @@ use std::path::Path;
 use aro_base::{Secret, SignedDuration, Timestamp};
 use aro_pki::PkiError;
 use aro_pki::jws::{Algorithm, SigningKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::Serialize;
@@ -47,6 +49,16 @@ impl CertificateAssertion {
     /// Reads certificate and key (PEM; the certificate first of its chain). RSA keys sign with PS256.
     pub fn from_pem(certificate: &str, key: &Secret<String>) -> Result<Self, CertificateError> {
         Self::with_algorithm(certificate, key, Algorithm::Ps256)
+    }
+
+    /// Reads a PKCS #12 file in base64 without a password, as the data plane of managed identities returns it.
+    pub fn from_pkcs12(file: &Secret<String>) -> Result<Self, CertificateError> {
+        let unreadable = || CertificateError::Pki(PkiError::Unreadable("the PKCS #12 file"));
+        let file = STANDARD.decode(file.expose()).map_err(|_| unreadable())?;
+        let bundle = aro_pki::pkcs12::read(&file, "").map_err(CertificateError::Pki)?;
+        let certificate = bundle.certificates.into_iter().next().ok_or(CertificateError::NoCertificate)?;
+        let key = SigningKey::from_pem(&bundle.key, Algorithm::Ps256).map_err(CertificateError::Pki)?;
+        Ok(Self { key, certificate })
     }
 
     /// The same with RS256, for verifiers that know no other.
@@ -95,8 +107,7 @@ impl CertificateAssertion {
 #[cfg(test)]
 mod tests {
     use aro_pki::{Authority, Leaf, RsaBits, Subject, Usage, Validity, generate_rsa};
-    use base64::Engine as _;
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::Value;
 
     use super::*;
@@ -136,6 +147,16 @@ mod tests {
             assert_eq!(claims["exp"].as_i64(), Some(now.as_second() + 600));
             assert!(claims["nbf"].as_i64() < Some(now.as_second()));
         }
+    }
+
+    #[test]
+    fn the_credential_of_an_identity_is_a_pkcs12_file() {
+        let (certificate, key) = identity(Timestamp::from_second(1_900_000_000).unwrap());
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap().to_vec();
+        let bundle = aro_pki::pkcs12::Bundle { key, certificates: vec![der.clone()] };
+        let file = Secret::new(STANDARD.encode(aro_pki::pkcs12::write(&bundle, "").unwrap()));
+        assert_eq!(CertificateAssertion::from_pkcs12(&file).unwrap().certificate, der);
+        assert!(CertificateAssertion::from_pkcs12(&Secret::new("no".to_owned())).is_err());
     }
 
     #[test]
