@@ -4,6 +4,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_core::CustomResourceExt as _;
 
 use crate::cluster::v1::ManagedCluster;
+use crate::hypershift::certificates::{CertificateRevocationRequest, CertificateSigningRequestApproval};
+use crate::hypershift::v1beta1::{ControlPlaneComponent, HostedCluster, HostedControlPlane, NodePool};
 use crate::schema::tidy;
 use crate::work::v1::{AppliedManifestWork, ManifestWork};
 
@@ -39,12 +41,27 @@ impl Definition {
     }
 }
 
+/// Members of hosted clusters and control planes that are `null` while they are not known.
+const NULLABLE: &[&str] = &[
+    "status.version.availableUpdates",
+    "status.version.history.completionTime",
+    "status.versionStatus.availableUpdates",
+    "status.versionStatus.history.completionTime",
+    "status.controlPlaneVersion.history.completionTime",
+];
+
 /// Every resource, in the order of their names.
 pub fn definitions() -> Vec<Definition> {
     let mut all = vec![
         Definition(tidy(ManifestWork::crd(), &[])),
         Definition(tidy(AppliedManifestWork::crd(), &[])),
         Definition(tidy(ManagedCluster::crd(), &["spec.taints.timeAdded"])),
+        Definition(tidy(HostedCluster::crd(), NULLABLE)),
+        Definition(tidy(HostedControlPlane::crd(), NULLABLE)),
+        Definition(tidy(NodePool::crd(), &[])),
+        Definition(tidy(ControlPlaneComponent::crd(), &[])),
+        Definition(tidy(CertificateSigningRequestApproval::crd(), &[])),
+        Definition(tidy(CertificateRevocationRequest::crd(), &[])),
     ];
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all

@@ -9,6 +9,7 @@
 
 pub mod cluster;
 mod definition;
+pub mod hypershift;
 mod schema;
 pub mod work;
 
