@@ -29,4 +29,4 @@ pub use href::{Href, Root};
 pub use ids::{BadId, ClusterId, CredentialId, ExternalAuthId, NodePoolId, ShardId};
 pub use list::List;
 pub use model::*;
-pub use scalar::{Float, Time};
+pub use scalar::{Float, Sensitive, Time};

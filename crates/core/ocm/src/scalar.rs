@@ -1,4 +1,4 @@
-//! Times and numbers as the API writes them.
+//! Times, numbers and secrets as the API writes them.
 
 use std::fmt;
 
@@ -70,6 +70,33 @@ impl Described for Float {
     const SHAPE: &'static Shape = &Shape::Number;
 }
 
+/// A text that no log and no error message may show. It is written to JSON as it is.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sensitive(String);
+
+impl Sensitive {
+    /// Wraps a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Sensitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<sensitive>")
+    }
+}
+
+impl Described for Sensitive {
+    const SHAPE: &'static Shape = &Shape::Text;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +107,11 @@ mod tests {
         assert_eq!(text("2026-01-02T03:04:05Z"), "2026-01-02T03:04:05.000000Z");
         assert!(text("2026-01-02T03:04:05Z") < text("2026-01-02T03:04:05.5Z"));
         assert_eq!(serde_json::to_string(&Time(Timestamp::MIN)).unwrap(), "\"0001-01-01T00:00:00.000000Z\"");
+    }
+
+    #[test]
+    fn a_sensitive_text_is_not_in_debug_output() {
+        assert_eq!(format!("{:?}", Sensitive::new("kubeconfig")), "<sensitive>");
     }
 
     #[test]

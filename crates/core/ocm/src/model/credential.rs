@@ -1,6 +1,6 @@
 //! Break-glass credentials.
 
-use crate::Time;
+use crate::{Sensitive, Time};
 
 words! {
     /// The state of a break-glass credential.
@@ -22,7 +22,7 @@ objects! {
         href: String,
         username: String,
         status: BreakGlassCredentialStatus,
-        kubeconfig: String,
+        kubeconfig: Sensitive,
         expiration_timestamp: Time,
         revocation_timestamp: Time,
     }

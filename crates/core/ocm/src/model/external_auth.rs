@@ -1,6 +1,6 @@
 //! External auths: identity providers of a cluster's API server.
 
-use crate::{ExternalAuthStatus, Items, Switch};
+use crate::{ExternalAuthStatus, Items, Sensitive, Switch};
 
 words! {
     /// Whether user names get a prefix.
@@ -53,7 +53,7 @@ objects! {
         extra_scopes: Vec<String>,
         r#type: ClientType,
         /// Accepted and not stored: it is not returned, and the secret is in the cluster.
-        secret: String,
+        secret: Sensitive,
     }
 
     /// A component of the cluster.
