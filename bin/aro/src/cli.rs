@@ -9,6 +9,7 @@ use aro_runtime::{Environment, Profile};
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::cloud::CloudArgs;
+use crate::why::WhyArgs;
 
 /// Azure Red Hat OpenShift, the whole service in one binary.
 #[derive(Debug, Parser)]
@@ -30,6 +31,8 @@ pub enum Command {
     Env(EnvArgs),
     /// Look into the local cloud, and make it fail on purpose.
     Cloud(Box<CloudArgs>),
+    /// Print what happened to a resource, an operation or a bundle, and what it waits for.
+    Why(WhyArgs),
     /// Print or check the configuration.
     Config(ConfigArgs),
     /// Bring the store's schema up to date.

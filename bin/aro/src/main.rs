@@ -14,6 +14,7 @@ mod role;
 mod stack;
 mod up;
 mod version;
+mod why;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ async fn run(invocation: Invocation) -> anyhow::Result<ExitCode> {
         Command::Kubeconfig(args) => kube::kubeconfig(args),
         Command::Env(args) => env::run(args),
         Command::Cloud(args) => cloud::run(*args).await,
+        Command::Why(args) => why::run(args).await,
         Command::Config(args) => Ok(config::run(args)),
         Command::Migrate(args) => migrate::run(args).await,
         Command::Gen(GenArgs { command: GenCommand::Crds(args) }) => gen_crds::run(&args),

@@ -12,6 +12,9 @@ pub enum StartError {
     /// The address of the proxy could not be written for `aro env`.
     #[error("write the address of the cloud's proxy into the data directory")]
     CloudEnvironment(#[source] std::io::Error),
+    /// The address of the listener for operators could not be written for `aro why`.
+    #[error("write the address of the listener for operators into the data directory")]
+    AdminAddress(#[source] std::io::Error),
     /// The certificate of Front Door could not be made.
     #[error("issue Front Door's certificate into the directory of the local cloud")]
     CloudCertificate(#[source] std::io::Error),

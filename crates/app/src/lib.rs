@@ -28,6 +28,7 @@ mod running;
 mod service_resolver;
 mod start;
 mod store;
+mod timeline;
 
 /// The local cloud, whose administration the command line calls.
 pub use aro_azure_local as azure_local;
@@ -44,3 +45,4 @@ pub use registry::Registry;
 pub use running::RunningApp;
 pub use start::{App, Composition, StartOptions};
 pub use store::{StoreConfig, StoreKind, migrate};
+pub use timeline::{FetchTimelineError, admin_address, fetch_timeline};

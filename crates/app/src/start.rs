@@ -25,6 +25,7 @@ use crate::region::{self, CloudResults, DebugPort, RegionCloud};
 use crate::role_images::RoleImages;
 use crate::service_resolver::ServiceResolver;
 use crate::store::OpenStore;
+use crate::timeline;
 use crate::{AppConfig, CloudEnvironment, DataDir, Endpoint, Registry, RunningApp, StartError};
 
 /// Starts stacks.
@@ -103,6 +104,8 @@ impl App {
             CloudEnvironment::write(&cloud.dir, &endpoints).map_err(StartError::CloudEnvironment)?;
             issue_certificate(cloud, &options.clock).await?;
         }
+        let admin = bound.admin.local_addr();
+        timeline::write_address(options.data.path(), admin).map_err(StartError::AdminAddress)?;
         let store = OpenStore::open(&config.store, &options.data, options.clock.clone()).await?;
         let (started, kube) = watch::channel(None);
         let (laid_out, layout) = watch::channel(None);
@@ -283,7 +286,8 @@ impl RunningApp {
             let ready = self.readiness.component("region");
             region::bring_up(config.registry, self.kube.clone(), dir, clock, ready, &self.root);
         }
-        serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), &self.root);
+        let more = timeline::router(self.store.shared());
+        serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), more, &self.root);
         Ok(())
     }
 

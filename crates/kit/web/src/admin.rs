@@ -15,10 +15,16 @@ use http::header::CONTENT_TYPE;
 
 use crate::{ServeOptions, Server, serve};
 
-/// Serves the three endpoints until the scope is closed.
-pub fn serve_admin(listener: Listener, metrics: Metrics, readiness: Readiness, scope: &Scope) -> Server {
+/// Serves the three endpoints, and those of the process, until the scope is closed.
+pub fn serve_admin(
+    listener: Listener,
+    metrics: Metrics,
+    readiness: Readiness,
+    more: Router,
+    scope: &Scope,
+) -> Server {
     let options = ServeOptions { max_connections: 64, ..ServeOptions::named("admin") };
-    serve(listener, router(metrics, readiness), scope, options)
+    serve(listener, router(metrics, readiness).merge(more), scope, options)
 }
 
 /// The endpoints as a router, for roles that serve them on a port of their own.
