@@ -19,7 +19,9 @@ mod descriptor;
 mod ports;
 pub mod records;
 mod role;
+pub mod search;
 mod shared;
+pub mod versions;
 
 pub use config::ClustersServiceConfig;
 pub use descriptor::DESCRIPTOR;
