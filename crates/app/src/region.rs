@@ -14,6 +14,7 @@ mod cloud_layout;
 mod debug_ports;
 mod manifests;
 mod service_endpoints;
+mod shards;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub(crate) use cloud_layout::{CloudResults, RegionCloud, SharedCloud, SharedLayo
 pub(crate) use debug_ports::{DebugPort, open_debug_port};
 use manifests::ClusterManifests;
 pub(crate) use service_endpoints::ServiceEndpoints;
+pub(crate) use shards::register as register_shards;
 
 use crate::Registry;
 

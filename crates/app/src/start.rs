@@ -128,6 +128,12 @@ impl App {
         {
             Ok(()) => {
                 if let (Some(cloud), Some(azure_local)) = (cloud, app.addr("azure-local")) {
+                    if config.registry.find("clusters-service").is_some() {
+                        let resolve = Arc::new(ServiceResolver { clusters: app.kube.clone() });
+                        let ready = app.readiness.component("shards");
+                        let dir = app.data.path().join("region");
+                        region::register_shards(cloud.layout.clone().into(), resolve, dir, ready, &app.root);
+                    }
                     let ready = app.readiness.component("cloud-layout");
                     let results = CloudResults { opened, laid_out };
                     cloud.start(azure_local, clock, ready, results, &app.root);

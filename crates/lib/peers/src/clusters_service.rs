@@ -3,6 +3,7 @@
 mod children;
 mod clusters;
 mod events;
+mod shards;
 
 use std::sync::Arc;
 use std::time::Duration;
