@@ -38,6 +38,23 @@ impl Section for ProcessConfig {
 }
 
 aro_runtime::section! {
+    /// A region in one process (`aro up`).
+    pub struct UpConfig in "up" {
+        /// Roles that are not deployed, by name, for example because another build of them runs beside the region. Roles that
+        /// call them see them as unreachable.
+        pub without: Vec<String> = Vec::new(),
+    }
+}
+
+impl Section for UpConfig {
+    fn examine(&self, problems: &mut Problems) {
+        if self.without.iter().any(String::is_empty) {
+            problems.add("without", "must hold names of roles");
+        }
+    }
+}
+
+aro_runtime::section! {
     /// The Kubernetes cluster that a role works on when it is started alone (`aro maestro agent`, `aro mce`).
     pub struct ClusterConfig in "cluster" {
         /// A kubeconfig. Not set: the pod's own service account, or the usual kubeconfig of the user.
@@ -93,6 +110,8 @@ pub struct AppConfig {
     pub admin: Checked<AdminConfig>,
     /// The document store.
     pub store: Checked<StoreConfig>,
+    /// A region in one process.
+    pub up: Checked<UpConfig>,
     /// Embedded Kubernetes.
     pub kube: Checked<KubeConfig>,
     /// The region and the names of its resources.
@@ -107,6 +126,7 @@ pub fn schema(registry: Registry) -> Schema {
         .with::<ProcessConfig>()
         .with::<TelemetryConfig>()
         .with::<AdminConfig>()
+        .with::<UpConfig>()
         .with::<StoreConfig>()
         .with::<KubeConfig>()
         .with::<RegionConfig>();
@@ -124,9 +144,19 @@ impl AppConfig {
         Self::of(Registry::ARO, sources)
     }
 
+    /// Whether a region deploys a role.
+    pub fn deploys(&self, role: &str) -> bool {
+        self.registry.find(role).is_some() && !self.up.without.iter().any(|name| name == role)
+    }
+
     /// The same for a program of other roles.
     pub fn of(registry: Registry, sources: &Sources) -> Result<Self, ConfigProblems> {
         let loaded = schema(registry).load(sources)?;
+        let up: Checked<UpConfig> = loaded.section()?;
+        if let Some(name) = up.without.iter().find(|name| registry.find(name).is_none()) {
+            let message = format!("there is no role `{name}`");
+            return Err(ConfigProblems::with_key("up.without", message));
+        }
         Ok(Self {
             registry,
             sources: sources.clone(),
@@ -134,6 +164,7 @@ impl AppConfig {
             telemetry: loaded.section()?,
             admin: loaded.section()?,
             store: loaded.section()?,
+            up,
             kube: loaded.section()?,
             region: loaded.section()?,
             cluster: loaded.section()?,

@@ -37,7 +37,7 @@ pub use aro_crds as crds;
 /// What a role exports about itself.
 pub use aro_role::RoleDescriptor;
 pub use cloud_environment::CloudEnvironment;
-pub use config::{AdminConfig, AppConfig, ProcessConfig, schema};
+pub use config::{AdminConfig, AppConfig, ProcessConfig, UpConfig, schema};
 pub use data_dir::DataDir;
 pub use endpoints::{Endpoint, table, write_endpoints_file};
 pub use error::{StartError, StopError};

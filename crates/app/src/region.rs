@@ -51,7 +51,7 @@ struct Part {
 
 /// Applies the region's manifests, reports readiness, then renews certificates for as long as the region runs.
 pub(crate) fn bring_up(
-    registry: Registry,
+    (registry, without): (Registry, Vec<String>),
     clusters: watch::Receiver<Option<Clusters>>,
     dir: PathBuf,
     clock: SharedClock,
@@ -68,7 +68,7 @@ pub(crate) fn bring_up(
         let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
         let authorities = authorities.map_err(|error| Fault::caused(failed, error))?;
         let mut parts = Vec::new();
-        for (name, manifests) in manifests::of_region(registry, &clusters.names()) {
+        for (name, manifests) in manifests::of_region(registry, &without, &clusters.names()) {
             let Some(cluster) = clusters.get(&name) else { continue };
             let part = Part { client: admin_client(&cluster), cluster, manifests };
             part.apply(&authorities, &clock).await.map_err(|error| {

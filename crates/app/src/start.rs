@@ -128,7 +128,7 @@ impl App {
         {
             Ok(()) => {
                 if let (Some(cloud), Some(azure_local)) = (cloud, app.addr("azure-local")) {
-                    if config.registry.find("clusters-service").is_some() {
+                    if config.deploys("clusters-service") {
                         let resolve = Arc::new(ServiceResolver { clusters: app.kube.clone() });
                         let ready = app.readiness.component("shards");
                         let dir = app.data.path().join("region");
@@ -290,7 +290,8 @@ impl RunningApp {
         if matches!(what, Composition::Region { .. }) {
             let dir = self.data.path().join("region");
             let ready = self.readiness.component("region");
-            region::bring_up(config.registry, self.kube.clone(), dir, clock, ready, &self.root);
+            let roles = (config.registry, config.up.without.clone());
+            region::bring_up(roles, self.kube.clone(), dir, clock, ready, &self.root);
         }
         let more = timeline::router(self.store.shared());
         serve_admin(bound.admin, self.metrics.clone(), self.readiness.clone(), more, &self.root);

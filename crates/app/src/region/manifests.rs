@@ -16,15 +16,20 @@ pub(super) struct ClusterManifests {
     pub workloads: Vec<Value>,
 }
 
-/// The manifests of every cluster that roles are deployed to.
-pub(super) fn of_region(registry: Registry, clusters: &[String]) -> Vec<(String, ClusterManifests)> {
-    let of = |name: &String| (name.clone(), of_cluster(registry, &RegionCluster { name, all: clusters }));
+/// The manifests of every cluster that roles are deployed to; `without` are the names of roles that are left out.
+pub(super) fn of_region(
+    registry: Registry,
+    without: &[String],
+    clusters: &[String],
+) -> Vec<(String, ClusterManifests)> {
+    let of =
+        |name: &String| (name.clone(), of_cluster(registry, without, &RegionCluster { name, all: clusters }));
     clusters.iter().map(of).filter(|(_, manifests)| !manifests.workloads.is_empty()).collect()
 }
 
-fn of_cluster(registry: Registry, cluster: &RegionCluster<'_>) -> ClusterManifests {
+fn of_cluster(registry: Registry, without: &[String], cluster: &RegionCluster<'_>) -> ClusterManifests {
     let mut manifests = ClusterManifests::default();
-    for role in registry.iter() {
+    for role in registry.iter().filter(|role| !without.iter().any(|name| name == role.name)) {
         let Some(deployment) = (role.deployment)(cluster) else { continue };
         let own = namespace(deployment.namespace);
         if !manifests.prerequisites.contains(&own) {
@@ -45,7 +50,7 @@ mod tests {
     use super::*;
 
     fn region() -> Vec<(String, ClusterManifests)> {
-        of_region(Registry::ARO, &["svc".to_owned(), "mgmt-1".to_owned(), "hive".to_owned()])
+        of_region(Registry::ARO, &[], &["svc".to_owned(), "mgmt-1".to_owned(), "hive".to_owned()])
     }
 
     #[test]
@@ -77,6 +82,17 @@ mod tests {
                 assert_eq!(created.iter().filter(|name| **name == used).count(), 1, "{used} on {cluster}");
             }
         }
+    }
+
+    #[test]
+    fn a_role_that_is_left_out_is_not_deployed() {
+        let all = ["svc".to_owned(), "mgmt-1".to_owned()];
+        let deployed = |without: &[String]| {
+            let region = of_region(Registry::ARO, without, &all);
+            let workloads = region.into_iter().flat_map(|(_, manifests)| manifests.workloads);
+            workloads.filter(|object| object["kind"] == "Deployment").count()
+        };
+        assert_eq!(deployed(&["frontend".to_owned()]) + 1, deployed(&[]));
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Problems {
 pub struct ConfigProblems(Vec<Problem>);
 
 impl ConfigProblems {
+    /// One problem with one key (`table.key`), for checks that need more than its section.
+    pub fn with_key(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::one(Problem { key: key.into(), message: message.into(), origin: None })
+    }
+
     pub(super) fn unless_empty(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
