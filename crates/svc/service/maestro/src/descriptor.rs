@@ -89,6 +89,8 @@ fn deployment(cluster: &RegionCluster<'_>) -> Option<RoleDeployment> {
     env.extend(certificate_files(GRPC_TLS, "MAESTRO", sources));
     env.push(("ARO_MAESTRO__BROKER".to_owned(), services::BROKER.to_owned()));
     env.push(("ARO_MAESTRO__CONSUMERS".to_owned(), json!(consumers).to_string()));
+    // Clusters Service is one source for each provision shard.
+    env.push(("ARO_MAESTRO__GRPC_SOURCES".to_owned(), json!(["clusters-service:*"]).to_string()));
     Some(RoleDeployment {
         env,
         certificates: vec![

@@ -19,6 +19,7 @@ mod after_connect;
 mod agent_event;
 mod backlog;
 mod config;
+mod decisions;
 mod descriptor;
 mod encoder;
 pub mod fault;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aro_bundle::Topics;
 use aro_control::{ReconcileMetrics, Runner, RunnerOptions};
+use aro_decisions::Decisions;
 use aro_event_service::serve as event_service;
 use aro_mqtt::{Credentials, Link, LinkOptions, LinkPorts};
 use aro_pki::IdentityPaths;
@@ -95,6 +96,8 @@ impl Role for MaestroServer {
             encoder: encoder.clone(),
             log_limiter: log_limiter.clone(),
         });
+        let decisions = Decisions::new(&ports.store, Self::NAME, clock.clone(), &ports.metrics);
+        decisions.start(&workers);
         let writer = StatusWriter {
             rows: rows.clone(),
             times: times.clone(),
@@ -103,6 +106,7 @@ impl Role for MaestroServer {
             clock: clock.clone(),
             metrics: metrics.clone(),
             log_limiter: log_limiter.clone(),
+            decisions,
         };
         let statuses = Arc::new(StatusRequester {
             rows: rows.clone(),

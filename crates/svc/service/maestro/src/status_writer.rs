@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use aro_base::{SharedClock, chain};
 use aro_bundle::{Event, shortened};
+use aro_decisions::Decisions;
 use aro_runtime::LogLimiter;
 
+use crate::decisions;
 use crate::fault::Code;
 use crate::metrics::ServerMetrics;
 use crate::orphans::OrphanDeleter;
@@ -27,6 +29,7 @@ pub struct StatusWriter {
     pub clock: SharedClock,
     pub metrics: ServerMetrics,
     pub log_limiter: Arc<LogLimiter>,
+    pub decisions: Decisions,
 }
 
 impl StatusWriter {
@@ -72,7 +75,11 @@ impl StatusWriter {
             Outcome::Stored => {
                 // Present until the first status of a version.
                 if let Some(published) = self.times.remove(id) {
-                    let latency = self.clock.now().duration_since(published);
+                    let now = self.clock.now();
+                    if let Some(entry) = decisions::delivered(event, published, now) {
+                        self.decisions.record(entry);
+                    }
+                    let latency = now.duration_since(published);
                     self.metrics.first_status.observe(latency.as_secs_f64().max(0.0));
                 }
             }
