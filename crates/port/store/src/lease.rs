@@ -158,6 +158,20 @@ impl Fence {
         }
     }
 
+    /// Removes the fence of a shard from a partition in which nothing is left to be fenced. A fence of a later holder stays.
+    pub async fn lower(&self, partition: &PartitionKey, token: FencingToken) -> Result<(), FenceError> {
+        let key = self.fences.key(partition, &DocId::new(&format!("fence-{}-{}", self.name, token.shard)));
+        let Some(stored) = self.fences.find(&key).await? else { return Ok(()) };
+        if stored.value.epoch > token.epoch {
+            return Ok(());
+        }
+        let batch = self.fences.batch(partition).with(self.fences.delete(&stored));
+        match self.fences.store().write(batch).await {
+            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(CollectionError::Store(error).into()),
+        }
+    }
+
     /// Raises the fence of a shard in a partition to the token's epoch; costs a read if it is there already.
     pub async fn raise(&self, partition: &PartitionKey, token: FencingToken) -> Result<Raised, FenceError> {
         let FencingToken { shard, epoch } = token;

@@ -40,7 +40,7 @@ impl CertificateSpec {
     fn body(&self) -> Value {
         json!({
             "policy": {
-                "key_props": { "exportable": true, "kty": "RSA", "key_size": 2048, "reuse_key": false },
+                "key_props": { "exportable": true, "kty": "EC", "crv": "P-256", "reuse_key": false },
                 "secret_props": { "contentType": "application/x-pem-file" },
                 "x509_props": {
                     "subject": format!("CN={}", self.common_name),
