@@ -2,3 +2,5 @@
 
 /// The MQTT broker.
 pub const BROKER: &str = "maestro-broker.maestro.svc:8883";
+/// Clusters Service.
+pub const CLUSTERS_SERVICE: &str = "clusters-service.cluster-service.svc:8000";

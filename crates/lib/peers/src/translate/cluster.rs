@@ -151,6 +151,36 @@ pub fn belongs_to(observed: &Value, id: &ResourceId) -> bool {
         && same("/azure/resource_name", Some(id.name()))
 }
 
+/// Members of Clusters Service, and what they are in ARM. The first match counts.
+const TARGETS: [(&str, &str); 18] = [
+    ("version", "properties.version.id"),
+    ("domain_prefix", "properties.dns.baseDomainPrefix"),
+    ("network", "properties.network"),
+    ("api.cidr_block_access", "properties.api.authorizedCidrs"),
+    ("api", "properties.api"),
+    ("ingresses", "properties.ingress"),
+    ("registry_config", "properties.imageDigestMirrors"),
+    ("image_registry", "properties.clusterImageRegistry"),
+    ("node_drain_grace_period", "properties.nodeDrainTimeoutMinutes"),
+    ("autoscaler", "properties.autoscaling"),
+    ("azure.subnet_resource_id", "properties.platform.subnetId"),
+    ("azure.vnet_integration_subnet_resource_id", "properties.platform.vnetIntegrationSubnetId"),
+    ("azure.network_security_group_resource_id", "properties.platform.networkSecurityGroupId"),
+    ("azure.managed_resource_group_name", "properties.platform.managedResourceGroup"),
+    ("azure.operators_authentication", "properties.platform.operatorsAuthentication"),
+    ("azure.container_registry", "properties.platform.containerRegistry"),
+    ("azure.etcd_encryption", "properties.etcd.dataEncryption"),
+    ("azure", "properties.platform"),
+];
+
+/// The member of the resource that a member of a cluster was made from.
+pub fn target_of(field: &str) -> Option<&'static str> {
+    let within = |name: &str| {
+        field.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    TARGETS.iter().find(|(name, _)| within(name)).map(|(_, target)| *target)
+}
+
 fn insert(body: &mut Value, name: &str, value: Value) {
     if let Some(body) = body.as_object_mut() {
         body.insert(name.to_owned(), value);

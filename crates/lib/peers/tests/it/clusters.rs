@@ -1,7 +1,9 @@
 use aro_ocm::patch::{CLUSTER, merge};
 use aro_ocm::wire::Described as _;
 use aro_ocm::{Cluster as OcmCluster, shape};
-use aro_peers::translate::cluster::{Create, belongs_to, canonical, create_body, search, update_body};
+use aro_peers::translate::cluster::{
+    Create, belongs_to, canonical, create_body, search, target_of, update_body,
+};
 use aro_peers::translate::differences;
 use serde_json::{Value, json};
 
@@ -146,4 +148,19 @@ fn a_cluster_is_searched_and_recognised_by_its_resource() {
     assert!(belongs_to(&observed, &cluster.id));
     let other = aro_arm::ResourceId::parse(&names().cluster("other")).unwrap();
     assert!(!belongs_to(&observed, &other));
+}
+
+#[test]
+fn members_of_a_cluster_are_named_as_the_caller_knows_them() {
+    for (field, target) in [
+        ("azure.subnet_resource_id", Some("properties.platform.subnetId")),
+        ("azure.etcd_encryption.data_encryption", Some("properties.etcd.dataEncryption")),
+        ("azure.unheard_of", Some("properties.platform")),
+        ("network.pod_cidr", Some("properties.network")),
+        ("api.cidr_block_access.allow.values[0]", Some("properties.api.authorizedCidrs")),
+        ("networking", None),
+        ("", None),
+    ] {
+        assert_eq!(target_of(field), target, "{field}");
+    }
 }

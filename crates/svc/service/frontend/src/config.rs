@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use aro_net::HostPort;
 use aro_runtime::{ByteSize, Period, Problems, Section};
 
 aro_runtime::section! {
@@ -14,6 +15,9 @@ aro_runtime::section! {
         /// Set this when an authenticating ingress is the only way to reach `listen`. Required for any address but
         /// loopback, because the identity headers of a request are trusted.
         pub behind_ingress: bool = false,
+        /// Where Clusters Service is, `host:port`: it offers the releases and is asked before a cluster is accepted. Empty:
+        /// a built-in list of releases, and every valid cluster is accepted. A region sets it.
+        pub clusters_service: String = String::new(),
         /// How large a request body may be.
         pub max_body: ByteSize = ByteSize::mib(4),
         /// How long a request body may take to arrive.
@@ -45,6 +49,9 @@ impl Section for FrontendConfig {
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         if self.location.is_empty() || !self.location.chars().all(word) {
             problems.add("location", "must be an Azure region name such as \"uksouth\"");
+        }
+        if !self.clusters_service.is_empty() && HostPort::parse(&self.clusters_service).is_none() {
+            problems.add("clusters_service", "must be host:port, or empty");
         }
         if self.max_connections == 0 {
             problems.add("max_connections", "must be at least 1");

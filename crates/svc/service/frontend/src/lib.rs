@@ -17,6 +17,7 @@
 mod cascade;
 mod catalogue;
 mod claims;
+mod clusters_service;
 mod config;
 mod conflict;
 mod descriptor;
@@ -30,6 +31,7 @@ mod routes;
 mod shared;
 
 pub use catalogue::BuiltInCatalogue;
+pub use clusters_service::{DryRun, OfferedReleases};
 pub use config::FrontendConfig;
 pub use descriptor::DESCRIPTOR;
 pub use ports::{AcceptAll, FrontendPorts};

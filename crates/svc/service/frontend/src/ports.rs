@@ -6,6 +6,7 @@ use std::time::Duration;
 use aro_arm::ArmError;
 use aro_arm::hcp::cluster::Cluster;
 use aro_base::SharedClock;
+use aro_peers::CallContext;
 use aro_store::SharedStore;
 use async_trait::async_trait;
 
@@ -18,7 +19,7 @@ pub struct Release {
     pub enabled: bool,
 }
 
-/// The releases on offer: from Clusters Service in a region, from the built-in list until then.
+/// The releases on offer: from Clusters Service in a region, from the built-in list without one.
 #[async_trait]
 pub trait VersionCatalogue: Send + Sync + 'static {
     async fn releases(&self) -> Result<Vec<Release>, PortError>;
@@ -27,7 +28,17 @@ pub trait VersionCatalogue: Send + Sync + 'static {
 /// Asks Clusters Service whether it would take a cluster, before anything is stored.
 #[async_trait]
 pub trait Preflight: Send + Sync + 'static {
-    async fn would_accept(&self, cluster: &Cluster) -> Result<(), Refusal>;
+    async fn would_accept(&self, asked: &Asked<'_>) -> Result<(), Refusal>;
+}
+
+/// A cluster that a caller wants to create.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    pub cluster: &'a Cluster,
+    /// The tenant of its subscription.
+    pub tenant: &'a str,
+    /// The ids by which the question joins the request's trace.
+    pub context: CallContext,
 }
 
 /// Why a cluster is not taken.
@@ -45,13 +56,13 @@ pub type PortError = Box<dyn std::error::Error + Send + Sync>;
 /// How long the preflight may take before the answer is 503.
 pub const PREFLIGHT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Accepts every cluster: there is no Clusters Service yet that could refuse one.
+/// Accepts every cluster: for a frontend without Clusters Service.
 #[derive(Debug, Clone, Copy)]
 pub struct AcceptAll;
 
 #[async_trait]
 impl Preflight for AcceptAll {
-    async fn would_accept(&self, _: &Cluster) -> Result<(), Refusal> {
+    async fn would_accept(&self, _: &Asked<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 }

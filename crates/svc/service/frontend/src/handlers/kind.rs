@@ -10,15 +10,17 @@ use aro_arm::hcp::service_provider::{
     DEFAULT_NAME, SERVICE_PROVIDER_CLUSTERS, SERVICE_PROVIDER_NODE_POOLS, ServiceProviderCluster,
     ServiceProviderNodePool,
 };
+use aro_arm::subscription::Subscription;
 use aro_arm::{FieldError, FieldPath, ResourceId};
 use aro_arm_server::Failure;
+use aro_peers::CallContext;
 use aro_rp_store::{ClaimKind, ListOf, RpDocument};
 use aro_store::Typed;
 use tokio::time::timeout;
 
 use crate::claims::Wanted;
-use crate::ports::{PREFLIGHT_DEADLINE, Refusal};
-use crate::shared::Shared;
+use crate::ports::{Asked, PREFLIGHT_DEADLINE, Refusal};
+use crate::shared::{Request, Shared};
 
 /// What is known about a write beside the resource itself.
 pub struct Surroundings<'a> {
@@ -50,8 +52,12 @@ pub trait Kind: Resource + RpDocument {
     fn claims(&self, around: &Surroundings<'_>) -> Vec<Wanted>;
 
     /// Asks Clusters Service, before anything is stored.
-    fn preflight(&self, shared: &Shared) -> impl Future<Output = Result<(), Failure>> + Send {
-        let _ = shared;
+    fn preflight(
+        &self,
+        shared: &Shared,
+        request: &Request,
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (shared, request);
         async { Ok(()) }
     }
 }
@@ -83,8 +89,18 @@ impl Kind for Cluster {
         cluster_claims(self)
     }
 
-    async fn preflight(&self, shared: &Shared) -> Result<(), Failure> {
-        match timeout(PREFLIGHT_DEADLINE, shared.preflight.would_accept(self)).await {
+    async fn preflight(&self, shared: &Shared, request: &Request) -> Result<(), Failure> {
+        let notified = request.subscription.as_ref().and_then(Subscription::tenant_id);
+        let asked = Asked {
+            cluster: self,
+            tenant: notified.unwrap_or_else(|| request.tenant_id()),
+            context: CallContext {
+                correlation_id: request.caller.correlation_id.clone(),
+                client_request_id: request.caller.client_request_id.clone(),
+                trace_parent: request.caller.trace_parent.clone(),
+            },
+        };
+        match timeout(PREFLIGHT_DEADLINE, shared.preflight.would_accept(&asked)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Refusal::Refused(error))) => Err(Failure::Refused(error)),
             Ok(Err(Refusal::Unreachable(cause))) => Err(Failure::Unavailable(cause)),

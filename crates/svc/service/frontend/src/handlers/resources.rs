@@ -116,7 +116,7 @@ async fn create<T: Kind>(
     if !problems.is_empty() {
         return Err(Failure::Problems(problems));
     }
-    resource.preflight(shared).await?;
+    resource.preflight(shared, request).await?;
 
     let operation = operations::begin(shared, &Cause::Request(request), Asked::Create, &id, now);
     accept(&mut resource, &operation);
