@@ -4,3 +4,4 @@
 mod children;
 mod clusters;
 mod support;
+mod wire;

@@ -185,3 +185,6 @@ pub fn plan(seen: &Seen, now: Timestamp) -> Plan<Act<Cluster>> {
         ],
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use aro_arm::ResourceId;
+use aro_arm::hcp::{CLUSTER_TYPE, NAMESPACE};
 
 /// A cluster, node pool or external auth by its id. Printed it is the id of its cluster, which the shard is derived from: one
 /// replica works on a cluster and everything in it.
@@ -19,6 +20,18 @@ impl Key {
 /// The cluster that a resource is or is in.
 pub fn cluster_of(id: &ResourceId) -> ResourceId {
     id.parent().unwrap_or_else(|| id.clone())
+}
+
+/// The resource that a cluster names as its own.
+pub fn owner_of(found: &aro_ocm::Cluster) -> Option<ResourceId> {
+    let azure = found.azure.as_ref()?;
+    let kind = CLUSTER_TYPE.rsplit('/').next().unwrap_or_default();
+    Some(ResourceId::in_group(
+        azure.subscription_id.as_deref()?,
+        azure.resource_group_name.as_deref()?,
+        NAMESPACE,
+        &[(kind, azure.resource_name.as_deref()?)],
+    ))
 }
 
 impl fmt::Display for Key {

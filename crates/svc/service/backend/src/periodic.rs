@@ -5,10 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_arm::ResourceId;
 use aro_arm::hcp::cluster::Cluster;
 use aro_arm::hcp::operation::Operation;
-use aro_arm::hcp::{CLUSTER_TYPE, NAMESPACE};
 use aro_arm::operation::ProvisioningState;
 use aro_base::{SignedDuration, chain};
 use aro_control::{Outcome, Preview, Reconcile};
@@ -18,6 +16,7 @@ use aro_rp_store::{RESOURCES, RpDocument as _};
 use aro_store::{Filter, Order, Path, Query, Slice};
 
 use crate::error::WorkError;
+use crate::key::owner_of;
 use crate::shared::{Shared, service_id};
 
 /// How often operations are counted.
@@ -75,11 +74,7 @@ impl Periodic {
             tracing::warn!(cluster = %id, "cluster without a resource deleted in Clusters Service");
             self.shared.decisions.record(Entry {
                 correlation_id: None,
-                subjects: resource_of(&found)
-                    .map(|id| id.to_string())
-                    .into_iter()
-                    .chain(found.href)
-                    .collect(),
+                subjects: owner_of(&found).map(|id| id.to_string()).into_iter().chain(found.href).collect(),
                 step: "sweep",
                 outcome: Decided::Done,
                 detail: format!("cluster {id} has no resource; deletion asked for in Clusters Service"),
@@ -94,7 +89,7 @@ impl Periodic {
     }
 
     async fn is_known(&self, found: &OcmCluster) -> Result<bool, WorkError> {
-        let Some(id) = resource_of(found) else { return Ok(false) };
+        let Some(id) = owner_of(found) else { return Ok(false) };
         let Some(stored) = self.shared.documents.find::<Cluster>(&id).await? else { return Ok(false) };
         // Without an id of its own the resource may still adopt this one.
         Ok(service_id(&stored.value).is_none_or(|known| Some(known.as_str()) == found.id.as_deref()))
@@ -129,18 +124,6 @@ const UNDER_WAY: [ProvisioningState; 5] = [
     ProvisioningState::Deleting,
     ProvisioningState::AwaitingSecret,
 ];
-
-/// The resource that a cluster names as its own.
-fn resource_of(found: &OcmCluster) -> Option<ResourceId> {
-    let azure = found.azure.as_ref()?;
-    let kind = CLUSTER_TYPE.rsplit('/').next().unwrap_or_default();
-    Some(ResourceId::in_group(
-        azure.subscription_id.as_deref()?,
-        azure.resource_group_name.as_deref()?,
-        NAMESPACE,
-        &[(kind, azure.resource_name.as_deref()?)],
-    ))
-}
 
 impl Reconcile for Periodic {
     type Key = Task;

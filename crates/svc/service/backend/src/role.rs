@@ -1,12 +1,14 @@
 //! The backend as a role: builds the parts and connects them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aro_control::{
     Controller, Gate, Lease, Planned, Queue, ReconcileMetrics, ReplicaId, Runner, RunnerOptions,
     ShardOptions, Shards,
 };
 use aro_decisions::Decisions;
+use aro_net::Backoff;
 use aro_peers::Versions;
 use aro_rp_store::Documents;
 use aro_runtime::{BuildError, Checked, Component, Phase, Role, RunError, Scope};
@@ -23,6 +25,9 @@ use crate::metrics::BackendMetrics;
 use crate::periodic::{Periodic, Task};
 use crate::ports::BackendPorts;
 use crate::shared::{ClusterIndex, Notes, Queues, Shared, Timing};
+
+/// Delays of a resource whose pass fails: after an outage work goes on within seconds.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(5));
 
 /// The name of the lease.
 const LEASE: &str = "backend";
@@ -130,6 +135,6 @@ impl Starter<'_> {
     }
 
     fn options(&self) -> RunnerOptions {
-        RunnerOptions { concurrency: self.concurrency, ..RunnerOptions::default() }
+        RunnerOptions { concurrency: self.concurrency, backoff: BACKOFF, ..RunnerOptions::default() }
     }
 }

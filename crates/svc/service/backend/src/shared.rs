@@ -84,6 +84,9 @@ pub fn service_id(cluster: &Cluster) -> Option<ClusterId> {
     }
 }
 
+/// Operations whose blocker is remembered.
+const MAX_NOTES: usize = 20_000;
+
 /// What each operation under way was last found to wait for, so that the journal shows a blocker once.
 #[derive(Default)]
 pub struct Notes(Mutex<HashMap<ResourceId, String>>);
@@ -94,9 +97,13 @@ impl Notes {
         self.0.lock().get(id).cloned()
     }
 
-    /// Sets it.
+    /// Sets it. Beyond the budget all are forgotten: a blocker is then noted twice.
     pub fn set(&self, id: &ResourceId, note: &str) {
-        self.0.lock().insert(id.clone(), note.to_owned());
+        let mut notes = self.0.lock();
+        if notes.len() >= MAX_NOTES {
+            notes.clear();
+        }
+        notes.insert(id.clone(), note.to_owned());
     }
 
     /// The operation ended.

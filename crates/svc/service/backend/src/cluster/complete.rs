@@ -15,7 +15,7 @@ use aro_ocm::{Cluster as OcmCluster, Href, Root};
 use super::create::not_offered;
 use super::observe::Service;
 use super::state::{judge, judge_control_plane, waiting};
-use super::update::{desired_release, drift};
+use super::update::{desired_release, drift, running_versions};
 use super::{Seen, mirror};
 use crate::act::{Act, deadline, record, until};
 use crate::change::Draft;
@@ -78,11 +78,16 @@ fn judge_operation(seen: &Seen, found: &OcmCluster, draft: &Draft<'_, Cluster>) 
             judge(found, &seen.checks, ProvisioningState::Provisioning),
             judge_control_plane(found),
         ]),
-        Some(Request::Update) => Progress::worst([
-            judge(found, &seen.checks, ProvisioningState::Updating),
-            judge_drift(seen),
-            judge_release(seen, draft),
-        ]),
+        Some(Request::Update) => {
+            // An update of what could not be created before creates it.
+            let never_ran = running_versions(found).is_empty();
+            Progress::worst([
+                judge(found, &seen.checks, ProvisioningState::Updating),
+                judge_drift(seen),
+                judge_release(seen, draft),
+                if never_ran { judge_control_plane(found) } else { Progress::done() },
+            ])
+        }
         _ => Progress::waits(ProvisioningState::Accepted, ""),
     }
 }

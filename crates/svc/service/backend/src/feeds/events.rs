@@ -8,19 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aro_arm::ResourceId;
-use aro_arm::hcp::cluster::Cluster;
 use aro_base::chain;
 use aro_net::Backoff;
 use aro_ocm::event::Event;
 use aro_ocm::{ClusterId, Href};
 use aro_peers::CallError;
-use aro_rp_store::ListOf;
 use aro_runtime::{Fault, LogLimiter, Scope, TaskKind};
-use aro_store::{Filter, Page};
 
 use super::documents::enqueue_all;
 use crate::error::WorkError;
-use crate::key::Key;
+use crate::key::{Key, owner_of};
 use crate::shared::Shared;
 
 /// Delays while Clusters Service is not available.
@@ -73,17 +70,16 @@ async fn follow(shared: &Shared, wait: Duration, attempts: &mut aro_net::Attempt
         };
         attempts.reset();
         shared.metrics.events_received(page.items.len());
-        for event in &page.items {
-            enqueue(shared, event).await?;
-        }
+        page.items.iter().for_each(|event| enqueue(shared, event));
         cursor = page.cursor;
     }
 }
 
-async fn enqueue(shared: &Shared, event: &Event) -> Result<(), WorkError> {
-    let Some((_, href)) = Href::parse(&event.href) else { return Ok(()) };
-    let Some(cluster) = href.cluster() else { return Ok(()) };
-    let Some(id) = resource_of(shared, cluster).await? else { return Ok(()) };
+/// Enqueues the resource of an object. An object of a cluster that no resource has concerns no controller.
+fn enqueue(shared: &Shared, event: &Event) {
+    let Some((_, href)) = Href::parse(&event.href) else { return };
+    let Some(cluster) = href.cluster() else { return };
+    let Some(id) = resource_of(shared, cluster, event) else { return };
     match &href {
         Href::NodePool(_, pool) | Href::NodePoolUpgradePolicy(_, pool, _) => {
             shared.queues.node_pools.add(Key(id.child("nodePools", pool.as_str())));
@@ -93,18 +89,13 @@ async fn enqueue(shared: &Shared, event: &Event) -> Result<(), WorkError> {
         }
         _ => shared.queues.clusters.add(Key(id)),
     }
-    Ok(())
 }
 
-/// The resource of a cluster. The change feed usually showed it before the cluster was even created.
-async fn resource_of(shared: &Shared, id: &ClusterId) -> Result<Option<ResourceId>, WorkError> {
-    if let Some(known) = shared.index.find(id) {
-        return Ok(Some(known));
-    }
-    let list =
-        ListOf::<Cluster>::everywhere().filter(Filter::Eq("hosting.pendingClusterServiceId", id.to_string()));
-    let found = shared.documents.page(&list, Page::first(1)).await?.items.into_iter().next();
-    let Some(found) = found else { return Ok(None) };
-    shared.index.insert(&found.value);
-    Ok(Some(found.value.id))
+/// The resource of a cluster: as the change feed showed it, which is before the cluster is created, or as a cluster names it
+/// itself, should the change feed be late.
+fn resource_of(shared: &Shared, id: &ClusterId, event: &Event) -> Option<ResourceId> {
+    shared.index.find(id).or_else(|| {
+        let cluster: aro_ocm::Cluster = serde_json::from_value(event.object.clone()?).ok()?;
+        owner_of(&cluster)
+    })
 }
