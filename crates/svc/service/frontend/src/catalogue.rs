@@ -1,23 +1,9 @@
 //! The built-in list of OpenShift releases, as the live service listed them when it was recorded.
 
+use aro_ocm::RECORDED_LINES;
 use async_trait::async_trait;
 
 use crate::ports::{PortError, Release, VersionCatalogue};
-
-/// One minor release line: its patch releases and whether it can still be installed.
-struct Line {
-    minor: &'static str,
-    last_patch: u32,
-    skipped: &'static [u32],
-    enabled: bool,
-}
-
-const LINES: [Line; 4] = [
-    Line { minor: "4.19", last_patch: 42, skipped: &[8], enabled: false },
-    Line { minor: "4.20", last_patch: 35, skipped: &[7, 9], enabled: true },
-    Line { minor: "4.21", last_patch: 30, skipped: &[], enabled: true },
-    Line { minor: "4.22", last_patch: 11, skipped: &[], enabled: true },
-];
 
 /// Serves the built-in list.
 #[derive(Debug, Clone, Copy)]
@@ -32,11 +18,11 @@ impl VersionCatalogue for BuiltInCatalogue {
 
 /// All releases, sorted as text, which is how the live service lists them. Disabled ones are listed, too.
 fn releases() -> Vec<Release> {
-    let mut releases: Vec<Release> = LINES
+    let mut releases: Vec<Release> = RECORDED_LINES
         .iter()
         .flat_map(|line| {
-            (0..=line.last_patch).filter(|patch| !line.skipped.contains(patch)).map(|patch| Release {
-                version: format!("{}.{patch}", line.minor),
+            line.patches().map(|patch| Release {
+                version: format!("4.{}.{patch}", line.minor),
                 channel_group: "stable".to_owned(),
                 enabled: line.enabled,
             })
