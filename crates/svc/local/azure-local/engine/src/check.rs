@@ -131,13 +131,13 @@ pub fn name(name: &str, naming: &Naming) -> Result<(), Refusal> {
         let detail = format!("The name can be up to {} characters long.", naming.longest);
         return Err(Refusal::resource_name(name, &detail));
     }
-    match shape(name, naming.shape) {
+    match has_shape(name, naming.shape) {
         true => Ok(()),
         false => Err(Refusal::resource_name(name, shape_text(naming.shape))),
     }
 }
 
-fn shape(name: &str, shape: NameShape) -> bool {
+fn has_shape(name: &str, shape: NameShape) -> bool {
     let all = |allowed: fn(char) -> bool| name.chars().all(allowed);
     let first = name.chars().next();
     let last = name.chars().next_back();
@@ -149,6 +149,7 @@ fn shape(name: &str, shape: NameShape) -> bool {
                 && edge(last, |c| c.is_ascii_alphanumeric() || c == '_')
                 && all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         }
+        NameShape::SystemWord => has_shape(name.strip_prefix('_').unwrap_or(name), NameShape::Word),
         NameShape::LowerAlphanumeric => {
             name.len() >= 3 && all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
         }
@@ -178,7 +179,7 @@ fn is_label(label: &str) -> bool {
 
 fn shape_text(shape: NameShape) -> &'static str {
     match shape {
-        NameShape::Word => {
+        NameShape::Word | NameShape::SystemWord => {
             "The name must begin with a letter or number, end with a letter, number or underscore, and may contain only letters, numbers, underscores, periods, or hyphens."
         }
         NameShape::LowerAlphanumeric => {
@@ -299,6 +300,9 @@ mod tests {
         for (text, shape, expected) in [
             ("my-vnet_1.a_", NameShape::Word, true),
             ("-vnet", NameShape::Word, false),
+            ("_repositories_pull", NameShape::SystemWord, true),
+            ("_repositories_pull", NameShape::Word, false),
+            ("__pull", NameShape::SystemWord, false),
             ("vnet.", NameShape::Word, false),
             ("storage1", NameShape::LowerAlphanumeric, true),
             ("Storage1", NameShape::LowerAlphanumeric, false),

@@ -114,6 +114,8 @@ pub struct Naming {
 pub enum NameShape {
     /// Letters, digits, `_`, `-`, `.`; begins with a letter or digit, ends with a letter, digit or `_`.
     Word,
+    /// The same, or with one `_` before it: names that Azure itself gives.
+    SystemWord,
     /// Lower-case letters and digits, at least three.
     LowerAlphanumeric,
     /// Letters and digits, at least five.

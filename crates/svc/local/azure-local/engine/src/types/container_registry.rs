@@ -63,6 +63,8 @@ pub const TYPES: &[TypeSpec] = &[
     TypeSpec {
         types: &[("registries", "registry"), ("scopeMaps", "scopeMap")],
         full: "Microsoft.ContainerRegistry/registries/scopeMaps",
+        // Azure brings `_repositories_pull` and its siblings with every registry; here their first user makes them.
+        naming: Naming { longest: 50, shape: NameShape::SystemWord, unique_everywhere: None },
         members: &[Member { path: "properties.actions", kind: Kind::Texts, required: true }],
         in_use: InUse { code: "ScopeMapInUse", noun: "Scope map" },
         ..CHILD
