@@ -5,3 +5,4 @@ mod command_line;
 mod durability;
 mod exactly_once;
 mod faults;
+mod pipelines;

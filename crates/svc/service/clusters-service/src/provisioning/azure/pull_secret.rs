@@ -1,8 +1,9 @@
 //! The pull secret: a token of the registry with the platform's images, kept in the vault.
 
+use aro_arm::ResourceId;
 use aro_base::Secret;
 use aro_cloud::resources::{Registry, ScopeMap};
-use aro_cloud::{SecretAttributes, SecretSpec, api_version};
+use aro_cloud::{ArmClient, SecretAttributes, SecretSpec, api_version};
 use aro_control::saga::StepError;
 use aro_ocm::names;
 use base64::Engine as _;
@@ -12,8 +13,10 @@ use serde_json::json;
 use super::{Azure, gone, step};
 use crate::provisioning::target::Target;
 
-/// What a cluster's token may do; Azure has this scope map in every registry.
+/// What a cluster's token may do; Azure's registries have this scope map from the start.
 const SCOPE_MAP: &str = "_repositories_pull";
+/// The same in a registry that has none: names of one's own cannot begin with an underscore.
+const OWN_SCOPE_MAP: &str = "repositories-pull";
 const SCOPE_ACTIONS: [&str; 2] = ["repositories/*/content/read", "repositories/*/metadata/read"];
 const PASSWORD: &str = "password1";
 
@@ -25,14 +28,7 @@ impl Azure {
             return Ok(name);
         }
         let (arm, registry) = (self.service(target), &self.access.layout.global.ocp_registry);
-        let scope_map = registry.child("scopeMaps", SCOPE_MAP);
-        let known: Option<ScopeMap> =
-            arm.find(&scope_map, api_version::REGISTRY).await.map_err(|error| step(&error))?;
-        if known.is_none() {
-            let actions = SCOPE_ACTIONS.map(str::to_owned);
-            let made = arm.ensure_scope_map(registry, SCOPE_MAP, &actions).await;
-            made.map_err(|error| step(&error))?;
-        }
+        let scope_map = self.pull_scope(&arm, registry).await?;
         let (token, server) = futures::join!(
             arm.ensure_registry_token(registry, &name, &scope_map),
             arm.get::<Registry>(registry, api_version::REGISTRY),
@@ -52,6 +48,18 @@ impl Azure {
         };
         vault.ensure(&name, &spec).await.map_err(|error| step(&error))?;
         Ok(name)
+    }
+
+    async fn pull_scope(&self, arm: &ArmClient, registry: &ResourceId) -> Result<ResourceId, StepError> {
+        let known = registry.child("scopeMaps", SCOPE_MAP);
+        let found: Option<ScopeMap> =
+            arm.find(&known, api_version::REGISTRY).await.map_err(|error| step(&error))?;
+        if found.is_some() {
+            return Ok(known);
+        }
+        let actions = SCOPE_ACTIONS.map(str::to_owned);
+        let made = arm.ensure_scope_map(registry, OWN_SCOPE_MAP, &actions).await;
+        Ok(made.map_err(|error| step(&error))?.id)
     }
 
     pub(super) async fn read_pull_secret(&self, target: &Target) -> Result<Secret<String>, StepError> {
