@@ -145,7 +145,7 @@ fn walk(
                 let below = format!("{path}.");
                 let leads_on = rules.iter().any(|rule| rule.path().starts_with(&below));
                 match sent {
-                    Value::Object(inner) if leads_on => {
+                    Value::Object(inner) if leads_on || stored.get(name).is_some_and(Value::is_object) => {
                         walk(rules, member(stored, name), inner, &path, problems);
                     }
                     _ if is_same(stored.get(name), sent) => {}

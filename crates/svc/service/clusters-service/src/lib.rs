@@ -14,13 +14,22 @@
 //! * A POST that was stored is never answered with an error.
 //! * Everything of a cluster is in one partition, and gone with it.
 
+pub mod api;
 mod config;
 mod descriptor;
+pub mod events;
+mod maestro;
+mod manifests;
+pub mod placement;
 mod ports;
+mod provisioning;
+mod random;
 pub mod records;
 mod role;
 pub mod search;
 mod shared;
+#[cfg(test)]
+mod testing;
 pub mod versions;
 
 pub use config::ClustersServiceConfig;

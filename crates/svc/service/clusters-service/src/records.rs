@@ -30,7 +30,7 @@ use serde::de::DeserializeOwned;
 pub use attribute::{Attribute, AttributeRecord};
 pub use cluster::{ClusterObserved, ClusterRecord};
 pub use external_auth::ExternalAuthRecord;
-pub(crate) use keys::{CLUSTERS, clusters_prefix};
+pub(crate) use keys::{CLUSTERS, SHARD_PREFIX, clusters_prefix};
 pub use keys::{
     attribute_names, check_key, cluster_key, cluster_names, cluster_partition, credential_key,
     external_auth_key, node_pool_key, policy_key, shard_key, slots_key,

@@ -1,14 +1,25 @@
 //! The role: builds the parts and connects them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use aro_base::chain;
 use aro_decisions::Decisions;
-use aro_runtime::{BuildError, Checked, Component, Listener, Role, RunError, Scope};
+use aro_runtime::{BuildError, Checked, Component, Fault, Listener, Role, RunError, Scope, TaskKind};
+use aro_web::{ServeOptions, serve};
 
+use crate::api;
 use crate::config::ClustersServiceConfig;
+use crate::events::EventHub;
+use crate::placement::Placement;
 use crate::ports::ClustersServicePorts;
+use crate::provisioning;
 use crate::records::Records;
 use crate::shared::Shared;
+use crate::versions::Versions;
+
+/// How often slots without a cluster are looked for.
+const SWEEP: Duration = Duration::from_mins(10);
 
 /// Clusters Service.
 pub struct ClustersService {
@@ -31,9 +42,13 @@ impl Role for ClustersService {
             config.maestro().map_err(|half| BuildError::caused("find the certificates for Maestro", half))?;
         let ready = ports.readiness.component(Self::NAME);
         let decisions = Decisions::new(&ports.store, Self::NAME, ports.clock.clone(), &ports.metrics);
+        let records = Records::new(ports.store, &ports.metrics);
+        let placement = Placement::new(records.clone(), ports.clock.clone(), config.shard_capacity);
         let shared = Shared {
             environment,
-            records: Records::new(ports.store, &ports.metrics),
+            records,
+            placement,
+            versions: Versions::default(),
             clock: ports.clock,
             metrics: ports.metrics,
             resolve: ports.resolve,
@@ -50,9 +65,30 @@ impl Role for ClustersService {
         let store = shared.records.store();
         store.ping().await.map_err(|error| RunError::caused("reach the document store", error))?;
         shared.decisions.start(&scope);
-        drop(http);
+        provisioning::start(&shared, &scope)?;
+        let events = EventHub::new(&shared.records, shared.environment.clone());
+        events.start(&scope);
+        let sweeping = shared.clone();
+        scope.spawn(TaskKind::Helper, "sweep-slots", async move {
+            sweep_slots(&sweeping).await;
+            Ok::<_, Fault>(())
+        });
+        let router = api::router(shared.clone(), events, &shared.metrics);
+        serve(http, router, &scope, ServeOptions::named("clusters-service"));
         ready.ready();
         scope.cancelled().await;
         Ok(())
+    }
+}
+
+/// Releases the slots of clusters that were never stored, now and then.
+async fn sweep_slots(shared: &Shared) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        match shared.placement.sweep().await {
+            Ok(0) => {}
+            Ok(released) => tracing::info!(released, "slots without a cluster released"),
+            Err(error) => tracing::warn!(error = %chain(&error), "slots not swept"),
+        }
     }
 }

@@ -21,7 +21,7 @@ use aro_store::{Condition, Expr, Order, Relation};
 
 use attribute::Attribute;
 pub use fields::Fields;
-pub use run::{Found, run};
+pub use run::{Found, run, select};
 
 /// What is searched, and where the object of the API is inside of its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

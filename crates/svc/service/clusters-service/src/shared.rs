@@ -11,7 +11,9 @@ use aro_role::CloudAccess;
 use aro_runtime::{Checked, Metrics};
 
 use crate::config::ClustersServiceConfig;
+use crate::placement::Placement;
 use crate::records::Records;
+use crate::versions::Versions;
 
 /// What the API and the pipelines share.
 pub struct Shared {
@@ -21,6 +23,10 @@ pub struct Shared {
     pub environment: Environment,
     /// What is stored.
     pub records: Records,
+    /// Places clusters on shards, and releases their slots.
+    pub placement: Placement,
+    /// The releases on offer.
+    pub versions: Versions,
     /// The wall clock.
     pub clock: SharedClock,
     /// The metrics registry.

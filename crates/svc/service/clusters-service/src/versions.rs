@@ -8,6 +8,10 @@ mod catalogue;
 mod embedded;
 mod number;
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
 pub use catalogue::{Catalogue, Release};
 pub use number::VersionNumber;
 
@@ -16,3 +20,20 @@ pub const CHANNEL_GROUPS: [&str; 3] = ["stable", "fast", "candidate"];
 
 /// What a cluster gets that names no version.
 pub const DEFAULT_VERSION: &str = "4.20.8";
+
+/// The releases on offer now.
+#[derive(Debug)]
+pub struct Versions(RwLock<Arc<Catalogue>>);
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self(RwLock::new(Arc::new(Catalogue::embedded())))
+    }
+}
+
+impl Versions {
+    /// The list as of now.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        self.0.read().clone()
+    }
+}

@@ -19,11 +19,22 @@ pub enum Attribute {
     Tenant,
     /// The domain prefix.
     DomainPrefix,
+    /// The subnet of nodes.
+    Subnet,
+    /// The network security group.
+    NetworkSecurityGroup,
 }
 
 impl Attribute {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Name, Self::ManagedResourceGroup, Self::Tenant, Self::DomainPrefix];
+    pub const ALL: [Self; 6] = [
+        Self::Name,
+        Self::ManagedResourceGroup,
+        Self::Tenant,
+        Self::DomainPrefix,
+        Self::Subnet,
+        Self::NetworkSecurityGroup,
+    ];
 
     /// The field of the search language.
     pub const fn field(self) -> &'static str {
@@ -32,6 +43,8 @@ impl Attribute {
             Self::ManagedResourceGroup => "azure.managed_resource_group_name",
             Self::Tenant => "azure.tenant_id",
             Self::DomainPrefix => "domain_prefix",
+            Self::Subnet => "azure.subnet_resource_id",
+            Self::NetworkSecurityGroup => "azure.network_security_group_resource_id",
         }
     }
 
@@ -43,6 +56,8 @@ impl Attribute {
             Self::ManagedResourceGroup => azure?.managed_resource_group_name.as_deref(),
             Self::Tenant => azure?.tenant_id.as_deref(),
             Self::DomainPrefix => cluster.domain_prefix.as_deref(),
+            Self::Subnet => azure?.subnet_resource_id.as_deref(),
+            Self::NetworkSecurityGroup => azure?.network_security_group_resource_id.as_deref(),
         };
         value.filter(|value| !value.is_empty())
     }

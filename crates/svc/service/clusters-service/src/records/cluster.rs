@@ -20,6 +20,9 @@ pub struct ClusterRecord {
     pub generation: u64,
     /// Where it is placed.
     pub shard: ShardId,
+    /// The name of the management cluster behind the shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub management_cluster: Option<String>,
     /// The request that last changed the desired state.
     #[serde(default)]
     pub trace: TraceContext,
@@ -127,9 +130,8 @@ impl ClusterRecord {
     }
 
     /// What callers see beyond the original's model.
-    pub fn aro(&self, environment: &names::Environment, management_cluster: Option<&str>) -> ClusterAro {
+    pub fn aro(&self, environment: &names::Environment) -> ClusterAro {
         let observed = &self.observed;
-        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         ClusterAro {
             hosted_cluster_namespace: Some(environment.hosted_cluster_namespace(&self.id)),
             hcp_namespace: Some(environment.control_plane_namespace(&self.id, self.domain_prefix())),
@@ -138,7 +140,7 @@ impl ClusterRecord {
             control_plane_endpoint: observed.endpoint.clone(),
             serving_ca: observed.serving_ca.clone(),
             issuer_url: self.cluster.azure.as_ref().and_then(|azure| azure.oidc_issuer_url.clone()),
-            management_cluster: management_cluster.and_then(given),
+            management_cluster: self.management_cluster.clone(),
             internal_allowed_cidrs: Some(observed.internal_allowed_cidrs.clone()),
         }
     }

@@ -35,8 +35,14 @@ pub fn plan(condition: Option<&Condition>) -> Plan {
         return Plan::Prefix(prefix);
     }
     // The most selective first; a tenant may have many clusters, and so may a subscription.
-    let attributes =
-        [Attribute::ManagedResourceGroup, Attribute::DomainPrefix, Attribute::Name, Attribute::Tenant];
+    let attributes = [
+        Attribute::Subnet,
+        Attribute::NetworkSecurityGroup,
+        Attribute::ManagedResourceGroup,
+        Attribute::DomainPrefix,
+        Attribute::Name,
+        Attribute::Tenant,
+    ];
     let attribute = attributes.into_iter().find_map(|attribute| {
         let value = find(attribute.field()).filter(|value| !value.is_empty())?;
         Some(attribute.prefix(value))
