@@ -49,7 +49,7 @@ use call::{Call, Traced};
 #[allow(unused_imports, reason = "the delete pipeline repeats it")]
 pub(crate) use clusters::mark_children;
 use metrics::ApiMetrics;
-pub(crate) use present::View;
+pub(crate) use present::{View, shard as shown_shard};
 pub(crate) use reply::{Failure, Reply};
 use routes::{Route, Routed};
 

@@ -108,7 +108,7 @@ impl EventHub {
     }
 
     fn stretch(&self, start: &Cursor, page: &ChangePage) -> Stretch {
-        Stretch { end: page.next.clone(), events: self.renderer.events(start, page).into() }
+        Stretch { end: page.next.clone(), events: self.renderer.events(start, page) }
     }
 
     /// Answers a request, at the latest when its time is over.
@@ -175,14 +175,14 @@ impl Wanted {
         let mut problems = Vec::new();
         let mut number = |name: &str, otherwise: u64, max: u64| match head.parameter(name) {
             None | Some("") => otherwise,
-            Some(text) => match text.parse::<u64>() {
-                Ok(number) => number.min(max),
-                Err(_) => {
+            Some(text) => {
+                let parsed = text.parse::<u64>().ok();
+                if parsed.is_none() {
                     let reason = format!("'{name}' must be a number");
                     problems.push(Problem::new(Code::InvalidValue, name, reason));
-                    otherwise
                 }
-            },
+                parsed.map_or(otherwise, |number| number.min(max))
+            }
         };
         let timeout = number("timeout", 0, MAX_WAIT_SECONDS);
         let size = number("size", DEFAULT_SIZE as u64, MAX_SIZE as u64).max(1);

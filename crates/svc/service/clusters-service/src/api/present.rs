@@ -19,29 +19,25 @@ pub(crate) struct View<'v> {
     pub(crate) environment: &'v Environment,
 }
 
-fn text(value: &str) -> Option<String> {
-    Some(value.to_owned())
-}
-
 impl View<'_> {
     pub(crate) fn cluster(&self, record: &ClusterRecord) -> Cluster {
         let mut cluster = record.cluster.clone();
         let id = &record.id;
         let href = Href::Cluster(id.clone()).under(self.root);
-        cluster.kind = text("Cluster");
+        cluster.kind = Some("Cluster".to_owned());
         cluster.id = Some(id.to_string());
         let generic = Root::ClustersMgmt.path();
         if let Some(cloud) = &mut cluster.cloud_provider {
-            cloud.kind = text("CloudProvider");
+            cloud.kind = Some("CloudProvider".to_owned());
             cloud.href = cloud.id.as_ref().map(|id| format!("{generic}/cloud_providers/{id}"));
         }
         if let Some(region) = &mut cluster.region {
-            region.kind = text("CloudRegion");
+            region.kind = Some("CloudRegion".to_owned());
             region.href =
                 region.id.as_ref().map(|id| format!("{generic}/cloud_providers/azure/regions/{id}"));
         }
         if let Some(product) = &mut cluster.product {
-            product.kind = text("Product");
+            product.kind = Some("Product".to_owned());
             product.href = product.id.as_ref().map(|id| format!("{generic}/products/{id}"));
         }
         if let Some(version) = &mut cluster.version {
@@ -63,7 +59,7 @@ impl View<'_> {
         let mut copy = record.clone();
         let state = copy.state();
         let status = copy.status_mut();
-        status.kind = text("ClusterStatus");
+        status.kind = Some("ClusterStatus".to_owned());
         status.id = Some(record.id.to_string());
         status.href = Some(format!("{}/status", Href::Cluster(record.id.clone()).under(self.root)));
         status.state = Some(state);
@@ -73,7 +69,7 @@ impl View<'_> {
     pub(crate) fn external_auth_config(&self, id: &ClusterId) -> ExternalAuthConfig {
         let href = format!("{}/external_auth_config", Href::Cluster(id.clone()).under(self.root));
         ExternalAuthConfig {
-            kind: text("ExternalAuthConfig"),
+            kind: Some("ExternalAuthConfig".to_owned()),
             id: Some(id.to_string()),
             enabled: Some(true),
             state: Some(Switch::Enabled),
@@ -83,20 +79,21 @@ impl View<'_> {
     }
 
     fn version(&self, version: &mut Version) {
-        version.kind = text("Version");
+        version.kind = Some("Version".to_owned());
         version.href = version.id.as_ref().map(|id| Href::Version(id.clone()).under(self.root));
     }
 
     pub(crate) fn node_pool(&self, record: &NodePoolRecord) -> NodePool {
         let mut pool = record.pool.clone();
-        pool.kind = text("NodePool");
+        pool.kind = Some("NodePool".to_owned());
         pool.id = Some(record.id.to_string());
         pool.href = Some(Href::NodePool(record.cluster_id.clone(), record.id.clone()).under(self.root));
         if let Some(version) = &mut pool.version {
             self.version(version);
         }
         if let Some(autoscaling) = &mut pool.autoscaling {
-            *autoscaling = NodePoolAutoscaling { kind: text("NodePoolAutoscaling"), ..autoscaling.clone() };
+            *autoscaling =
+                NodePoolAutoscaling { kind: Some("NodePoolAutoscaling".to_owned()), ..autoscaling.clone() };
         }
         pool.status = Some(self.node_pool_status(record));
         pool
@@ -105,18 +102,18 @@ impl View<'_> {
     pub(crate) fn node_pool_status(&self, record: &NodePoolRecord) -> NodePoolStatus {
         let href = Href::NodePool(record.cluster_id.clone(), record.id.clone()).under(self.root);
         let mut status = record.pool.status.clone().unwrap_or_default();
-        status.kind = text("NodePoolStatus");
+        status.kind = Some("NodePoolStatus".to_owned());
         status.id = Some(record.id.to_string());
         status.href = Some(format!("{href}/status"));
         let state = status.state.get_or_insert_default();
-        state.kind = text("NodePoolState");
+        state.kind = Some("NodePoolState".to_owned());
         state.value.get_or_insert(record.state());
         status
     }
 
     pub(crate) fn external_auth(&self, record: &ExternalAuthRecord) -> ExternalAuth {
         let mut auth = record.auth.clone();
-        auth.kind = text("ExternalAuth");
+        auth.kind = Some("ExternalAuth".to_owned());
         auth.id = Some(record.id.to_string());
         auth.href = Some(Href::ExternalAuth(record.cluster_id.clone(), record.id.clone()).under(self.root));
         let status = auth.status.get_or_insert_default();
@@ -145,20 +142,20 @@ impl View<'_> {
                 ),
             ),
         };
-        policy.kind = text(kind);
+        policy.kind = Some(kind.to_owned());
         policy.id = Some(record.id.clone());
         policy.cluster_id = Some(record.cluster_id.to_string());
         policy.node_pool_id = record.pool.as_ref().map(ToString::to_string);
         policy.href = Some(href);
         if let Some(state) = &mut policy.state {
-            state.kind = text("UpgradePolicyState");
+            state.kind = Some("UpgradePolicyState".to_owned());
         }
         policy
     }
 
     pub(crate) fn check(&self, record: &CheckRecord) -> InflightCheck {
         InflightCheck {
-            kind: text("InflightCheck"),
+            kind: Some("InflightCheck".to_owned()),
             id: Some(record.id.clone()),
             href: Some(Href::InflightCheck(record.cluster_id.clone(), record.id.clone()).under(self.root)),
             ..record.check.clone()
@@ -167,38 +164,38 @@ impl View<'_> {
 
     pub(crate) fn credential(&self, record: &BreakGlassRecord) -> BreakGlassCredential {
         BreakGlassCredential {
-            kind: text("BreakGlassCredential"),
+            kind: Some("BreakGlassCredential".to_owned()),
             id: Some(record.id.to_string()),
             href: Some(Href::Credential(record.cluster_id.clone(), record.id.clone()).under(self.root)),
             ..record.credential.clone()
         }
     }
+}
 
-    /// The address of a shard is below the root of ARO HCP everywhere: clients compare it.
-    pub(crate) fn shard(&self, record: &ShardRecord) -> ProvisionShard {
-        let mut shard = record.shard.clone();
-        let generic = Root::ClustersMgmt.path();
-        shard.kind = text("ProvisionShard");
-        shard.id = Some(record.id.to_string());
-        shard.href = Some(Href::Shard(record.id).under(Root::AroHcp));
-        let cloud = shard.cloud_provider.get_or_insert_default();
-        cloud.kind = text("CloudProvider");
-        let cloud_id = cloud.id.get_or_insert_with(|| "azure".to_owned()).clone();
-        cloud.href = Some(format!("{generic}/cloud_providers/{cloud_id}"));
-        if let Some(region) = &mut shard.region {
-            region.kind = text("CloudRegion");
-            region.href =
-                region.id.as_ref().map(|id| format!("{generic}/cloud_providers/{cloud_id}/regions/{id}"));
-        }
-        shard.management_cluster = shard.management_cluster_name().map(str::to_owned);
-        shard
+/// The address of a shard is below the root of ARO HCP everywhere: clients compare it.
+pub(crate) fn shard(record: &ShardRecord) -> ProvisionShard {
+    let mut shard = record.shard.clone();
+    let generic = Root::ClustersMgmt.path();
+    shard.kind = Some("ProvisionShard".to_owned());
+    shard.id = Some(record.id.to_string());
+    shard.href = Some(Href::Shard(record.id).under(Root::AroHcp));
+    let cloud = shard.cloud_provider.get_or_insert_default();
+    cloud.kind = Some("CloudProvider".to_owned());
+    let cloud_id = cloud.id.get_or_insert_with(|| "azure".to_owned()).clone();
+    cloud.href = Some(format!("{generic}/cloud_providers/{cloud_id}"));
+    if let Some(region) = &mut shard.region {
+        region.kind = Some("CloudRegion".to_owned());
+        region.href =
+            region.id.as_ref().map(|id| format!("{generic}/cloud_providers/{cloud_id}/regions/{id}"));
     }
+    shard.management_cluster = shard.management_cluster_name().map(str::to_owned);
+    shard
 }
 
 /// The autoscaler of a cluster with this address.
 pub(super) fn autoscaler(stored: Option<ClusterAutoscaler>, cluster: &str) -> ClusterAutoscaler {
     ClusterAutoscaler {
-        kind: text("ClusterAutoscaler"),
+        kind: Some("ClusterAutoscaler".to_owned()),
         href: Some(format!("{cluster}/autoscaler")),
         ..stored.unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use super::Api;
 use super::call::{Call, typed};
 use super::listing::{Listing, page};
 use super::reply::{Failure, Reply};
-use super::validate;
+use super::{present, validate};
 use crate::records::{Record as _, SHARD_PREFIX, SHARDS, ShardRecord, shard_key};
 use crate::search::Table;
 
@@ -29,14 +29,13 @@ pub(super) async fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
     let shards = &api.shared.records.shards;
     let query = shards.in_partition(&PartitionKey::new(SHARDS)).under(SHARD_PREFIX);
     let (total, records) = page(shards, query, &listing).await?;
-    let view = api.view(call);
-    let items: Vec<ProvisionShard> = records.iter().map(|record| view.shard(record)).collect();
+    let items: Vec<ProvisionShard> = records.iter().map(present::shard).collect();
     listing.reply("ProvisionShard", total, &items)
 }
 
 pub(super) async fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
     let record = find(api, call.param(0)).await?;
-    Ok(Reply::ok(&api.view(call).shard(&record.value))?.with_etag(&record.etag))
+    Ok(Reply::ok(&present::shard(&record.value))?.with_etag(&record.etag))
 }
 
 /// Where a cluster is placed.
@@ -44,7 +43,7 @@ pub(super) async fn of_cluster(api: &Api, call: &Call<'_>) -> Result<Reply, Fail
     let cluster = api.cluster(call).await?;
     let shard = api.shared.records.shards.find(&shard_key(cluster.value.shard)).await?;
     let shard = shard.ok_or_else(|| Failure::not_found(KIND, &cluster.value.shard.to_string()))?;
-    Reply::ok(&api.view(call).shard(&shard.value))
+    Reply::ok(&present::shard(&shard.value))
 }
 
 /// What only one shard may have, as ids of claims: the AKS cluster, and its consumer at each of Maestro's addresses.
@@ -85,7 +84,7 @@ pub(super) async fn create(api: &Api, call: &Call<'_>) -> Result<Reply, Failure>
     let record = ShardRecord { id, shard, capacity: None, trace: call.trace.clone() };
     store(api, &record).await?;
     journal(api, &record, "registration", "provision shard registered in maintenance".to_owned());
-    Reply::json(StatusCode::CREATED, &api.view(call).shard(&record))
+    Reply::json(StatusCode::CREATED, &present::shard(&record))
 }
 
 /// Writes the shard unless another one has something that only one may have. All shards are in one partition, and each writes
@@ -141,7 +140,7 @@ fn journal(api: &Api, record: &ShardRecord, step: &'static str, detail: String) 
 pub(super) async fn update(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
     let record = find(api, call.param(0)).await?;
     call.check_etag(&record.etag)?;
-    let stored = serde_json::to_value(api.view(call).shard(&record.value))
+    let stored = serde_json::to_value(present::shard(&record.value))
         .map_err(|error| Failure::caused("the provision shard cannot be read", error))?;
     let merged = patch::merge(patch::SHARD, &stored, call.raw_body()).map_err(Failure::bad_request)?;
     let merged: ProvisionShard = typed(&merged)?;
@@ -160,7 +159,7 @@ pub(super) async fn update(api: &Api, call: &Call<'_>) -> Result<Reply, Failure>
     if changed {
         journal(api, &record.value, "status", format!("provision shard is {status}"));
     }
-    Ok(Reply::ok(&api.view(call).shard(&record.value))?.with_etag(&record.etag))
+    Ok(Reply::ok(&present::shard(&record.value))?.with_etag(&record.etag))
 }
 
 pub(super) async fn delete(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {

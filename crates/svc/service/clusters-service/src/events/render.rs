@@ -8,7 +8,7 @@ use aro_ocm::{ClusterId, CredentialId, ExternalAuthId, Href, NodePoolId, Root, S
 use aro_store::{Change, ChangePage, Cursor, DocKey, Document};
 use serde::Serialize;
 
-use crate::api::View;
+use crate::api::{View, shown_shard};
 use crate::records::{
     BreakGlassRecord, CheckRecord, ClusterRecord, ExternalAuthRecord, NodePoolRecord, Record, Records,
     ShardRecord, UpgradePolicyRecord,
@@ -110,7 +110,7 @@ impl Renderer {
             }
             kind if is::<ShardRecord>(kind) => {
                 let record = self.records.shards.decode(document).ok()?.value;
-                shown(&Href::Shard(record.id), "ProvisionShard", 1, &view.shard(&record))
+                shown(&Href::Shard(record.id), "ProvisionShard", 1, &shown_shard(&record))
             }
             _ => None,
         }

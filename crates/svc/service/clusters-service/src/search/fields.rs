@@ -39,7 +39,7 @@ impl Fields {
     /// `segments` has the outermost name last.
     fn select(&mut self, mut segments: Vec<&str>) {
         let Some(first) = segments.pop() else { return };
-        let known = self.0.get(first).is_some();
+        let known = self.0.contains_key(first);
         let inner = self.0.entry(first.to_owned()).or_default();
         if segments.is_empty() {
             inner.0.clear();

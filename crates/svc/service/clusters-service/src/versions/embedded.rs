@@ -1,6 +1,8 @@
 //! The embedded list of releases, as the live service listed them when they were recorded.
 
 use aro_ocm::{RECORDED_LINES, RecordedLine};
+use std::fmt::Write as _;
+
 use sha2::{Digest as _, Sha256};
 
 use super::{CHANNEL_GROUPS, Release, VersionNumber};
@@ -24,6 +26,10 @@ pub(super) fn releases() -> Vec<Release> {
 /// The release image. There is no registry to ask, so the digest is that of the version's name.
 fn image(number: &VersionNumber) -> String {
     let digest = Sha256::digest(format!("aro.dev/ocp-release/{number}/multi").as_bytes());
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("quay.io/openshift-release-dev/ocp-release@sha256:{hex}")
+    let mut image = "quay.io/openshift-release-dev/ocp-release@sha256:".to_owned();
+    for byte in digest {
+        // Writing to a text cannot fail.
+        let _ = write!(image, "{byte:02x}");
+    }
+    image
 }

@@ -38,9 +38,8 @@ pub(super) fn check(found: &mut Found, azure: &Azure, complete: bool) {
     let place = Place { subscription, managed_group };
 
     let subnet = azure.subnet_resource_id.as_ref();
-    match found.text("azure.subnet_resource_id", subnet) {
-        Some(text) => drop(resource(found, "azure.subnet_resource_id", text, SUBNET, &place)),
-        None => {}
+    if let Some(text) = found.text("azure.subnet_resource_id", subnet) {
+        resource(found, "azure.subnet_resource_id", text, SUBNET, &place);
     }
     for (field, value, kind) in [
         ("azure.network_security_group_resource_id", &azure.network_security_group_resource_id, NSG),
@@ -48,7 +47,7 @@ pub(super) fn check(found: &mut Found, azure: &Azure, complete: bool) {
     ] {
         found.not_empty(field, value.as_ref());
         if let Some(text) = value.as_deref().filter(|text| !text.is_empty()) {
-            drop(resource(found, field, text, kind, &place));
+            resource(found, field, text, kind, &place);
         }
     }
     same_network(found, azure);
@@ -68,7 +67,7 @@ pub(super) fn check(found: &mut Found, azure: &Azure, complete: bool) {
         let identity = credentials.and_then(|one| one.managed_identity.as_ref());
         let field = "azure.container_registry.credentials.managed_identity.resource_id";
         if let Some(text) = found.text(field, identity.and_then(|identity| identity.resource_id.as_ref())) {
-            drop(resource(found, field, text, IDENTITY, &place));
+            resource(found, field, text, IDENTITY, &place);
         }
     }
 }
