@@ -6,6 +6,7 @@
 
 mod arm;
 mod cloud;
+mod clusters_service;
 mod kube;
 mod load;
 mod maestro;
@@ -29,6 +30,8 @@ enum What {
     Arm(arm::Options),
     /// Tokens, resources and lists of the local cloud, and what a resource costs in memory.
     Cloud(cloud::Options),
+    /// From a PUT to the hosted cluster, searches, the event feed.
+    ClustersService(clusters_service::Options),
     /// Writes, reads, lists and watches of embedded Kubernetes, beside a real one.
     Kube(kube::Options),
     /// Maestro's chain: publish, apply, status; lists, searches, resync.
@@ -43,12 +46,14 @@ async fn main() -> Result<()> {
         None => {
             arm::run(arm::Options::default()).await?;
             cloud::run(cloud::Options::default()).await?;
+            clusters_service::run(clusters_service::Options::default()).await?;
             kube::run(kube::Options::default()).await?;
             workloads::run(workloads::Options::default()).await?;
             maestro::run(maestro::Options::default()).await
         }
         Some(What::Arm(options)) => arm::run(options).await,
         Some(What::Cloud(options)) => cloud::run(options).await,
+        Some(What::ClustersService(options)) => clusters_service::run(options).await,
         Some(What::Kube(options)) => kube::run(options).await,
         Some(What::Maestro(options)) => maestro::run(options).await,
         Some(What::Workloads(options)) => workloads::run(options).await,

@@ -11,6 +11,8 @@ impl Registry {
     /// The roles of `aro`.
     pub const ARO: Self = Self(&[
         &aro_frontend::DESCRIPTOR,
+        &aro_backend::DESCRIPTOR,
+        &aro_clusters_service::DESCRIPTOR,
         &aro_broker::DESCRIPTOR,
         &aro_maestro::DESCRIPTOR,
         &aro_maestro_agent::DESCRIPTOR,

@@ -24,10 +24,12 @@ pub enum StoreChoice {
 }
 
 /// Everything that listens does so wherever there is room, unless a test says otherwise.
-pub(crate) const LISTENERS: [&str; 11] = [
+pub(crate) const LISTENERS: [&str; 13] = [
     "admin.listen",
     "azure_local.listen",
     "broker.listen",
+    "clusters_service.debug_listen",
+    "clusters_service.listen",
     "dns.listen",
     "frontdoor.listen",
     "frontend.listen",
@@ -36,6 +38,14 @@ pub(crate) const LISTENERS: [&str; 11] = [
     "maestro.listen",
     "maestro.debug_listen",
     "proxy.listen",
+];
+
+/// A region without what completes operations, unless a test says otherwise: tests of the ARM surface complete them
+/// themselves ([`aro_fixtures::CompletingBackend`]), for clusters whose networks and identities exist nowhere.
+pub(crate) const PROVIDER_ALONE: [(&str, &str); 3] = [
+    ("frontend.clusters_service", ""),
+    ("frontend.location", "uksouth"),
+    ("up.without", "[\"backend\", \"clusters-service\"]"),
 ];
 
 /// A child process, its directory, and how it was started, so that it can be started again.
@@ -191,6 +201,9 @@ impl Process {
         command.args(subcommand.split(' ')).arg("--data-dir").arg(self.data_dir());
         for listener in LISTENERS {
             command.args(["--set", &format!("{listener}=127.0.0.1:0")]);
+        }
+        for (key, value) in PROVIDER_ALONE {
+            command.args(["--set", &format!("{key}={value}")]);
         }
         for setting in &self.settings {
             command.args(["--set", setting]);

@@ -11,7 +11,7 @@ use aro_runtime::config::Sources;
 use aro_store::SharedStore;
 use tokio::task::JoinHandle;
 
-use crate::process::LISTENERS;
+use crate::process::{LISTENERS, PROVIDER_ALONE};
 
 /// A running region.
 pub struct Stack {
@@ -22,7 +22,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Everything there is, on the embedded store.
+    /// Everything but what completes operations, on the embedded store.
     pub async fn start() -> Result<Self> {
         Self::with(&[], SystemClock::shared()).await
     }
@@ -38,7 +38,7 @@ impl Stack {
         for key in LISTENERS {
             sources = sources.set(key, "127.0.0.1:0");
         }
-        for (key, value) in settings {
+        for (key, value) in PROVIDER_ALONE.iter().chain(settings) {
             sources = sources.set(*key, *value);
         }
         Self::of(Composition::Region { debug_ports: true }, sources, clock).await

@@ -4,7 +4,9 @@
 //! makes a customer's side with the customer's own account, through the region's cloud, as the example script does with az.
 
 mod customer;
+mod inventory;
 mod region;
 
 pub use customer::{Cluster, Customer};
+pub use inventory::Inventory;
 pub use region::HcpRegion;

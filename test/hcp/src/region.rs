@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use aro_fixtures::{HyperShiftStandIn, TestClient};
+use aro_fixtures::{HyperShiftStandIn, TestClient, free_port};
 use aro_harness::{Process, StoreChoice};
 use kube::Client;
 use tokio::task::JoinHandle;
@@ -11,7 +11,11 @@ use tokio::task::JoinHandle;
 use crate::customer::Customer;
 
 /// What every region of these tests is started with: the whole chain, in one Azure region.
-const CHAIN: [(&str, &str); 2] = [("up.without", "[]"), ("frontend.clusters_service", CLUSTERS_SERVICE)];
+const CHAIN: [(&str, &str); 3] = [
+    ("up.without", "[]"),
+    ("frontend.clusters_service", CLUSTERS_SERVICE),
+    ("frontend.location", crate::customer::LOCATION),
+];
 const CLUSTERS_SERVICE: &str = "clusters-service.cluster-service.svc:8000";
 
 /// A region with the whole chain.
@@ -31,6 +35,20 @@ impl HcpRegion {
     pub async fn start_on(store: StoreChoice, settings: &[(&str, &str)]) -> Result<Self> {
         let settings: Vec<(&str, &str)> = CHAIN.iter().chain(settings).copied().collect();
         Self::of(Process::start_with(store, &settings).await?).await
+    }
+
+    /// The same on ports that stay the same, so that clients find it again after a restart.
+    pub async fn start_fixed(settings: &[(&str, &str)]) -> Result<Self> {
+        let (kube, azure) = (free_port()?, free_port()?);
+        let (kube, azure) = (format!("127.0.0.1:{kube}"), format!("127.0.0.1:{azure}"));
+        let fixed = [("kube.listen", kube.as_str()), ("azure_local.listen", azure.as_str())];
+        let settings: Vec<(&str, &str)> = fixed.iter().chain(settings).copied().collect();
+        Self::start(&settings).await
+    }
+
+    /// Starts the process again on its data, after a kill.
+    pub async fn start_again(&mut self) -> Result<()> {
+        self.process.start_again().await
     }
 
     /// The same in the release build, for measuring.

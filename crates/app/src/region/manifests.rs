@@ -103,6 +103,6 @@ mod tests {
             .filter(|(_, certificate)| certificate.issuer == Issuer::Sources)
             .map(|(_, certificate)| certificate.secret)
             .collect();
-        assert_eq!(by_sources, ["maestro-grpc-tls"]);
+        assert_eq!(by_sources, ["clusters-service-maestro-tls", "maestro-grpc-tls"]);
     }
 }

@@ -1,6 +1,7 @@
 //! What all regions of an environment share: parent zones, registries, Front Door, a vault.
 
-use aro_cloud::api_version::CDN;
+use aro_arm::ResourceId;
+use aro_cloud::api_version::{CDN, REGISTRY};
 use aro_cloud::resources::{CaaRecord, RecordData, RecordSet, Tags};
 use serde_json::{Value, json};
 
@@ -47,9 +48,16 @@ pub(super) fn add(plan: &mut Plan) -> Global {
         key
     });
     let [service_registry, ocp_registry] = registries;
+    plan.add(pull_scope(&layout.ocp_registry), &[ocp_registry]);
     plan.add(Spec::Vault(layout.vault.clone()), &[group]);
     let front_door = front_door(plan, group);
     Global { service_zone, cluster_zone, issuer_zone, service_registry, ocp_registry, front_door }
+}
+
+/// What the pull tokens of clusters may do. Azure brings this scope map with every registry; the local cloud does not.
+fn pull_scope(registry: &ResourceId) -> Spec {
+    let body = json!({ "properties": { "actions": ["repositories/*/content/read"] } });
+    Spec::Resource { id: registry.child("scopeMaps", "_repositories_pull"), version: REGISTRY, body }
 }
 
 /// Hosted clusters' names receive no mail, and two authorities may issue certificates for them.

@@ -33,6 +33,8 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
 
 /// The namespace of the ManifestWorks for the management cluster itself.
 const LOCAL_CLUSTER: &str = "local-cluster";
+/// The namespace of policies and of what they read.
+const POLICIES: &str = "open-cluster-management-policies";
 
 fn deployment(cluster: &RegionCluster<'_>) -> Option<RoleDeployment> {
     if !cluster.is_management() {
@@ -43,7 +45,7 @@ fn deployment(cluster: &RegionCluster<'_>) -> Option<RoleDeployment> {
     Some(RoleDeployment {
         update: UpdateStrategy::Recreate,
         cluster_admin: true,
-        prerequisites: std::iter::once(namespace(LOCAL_CLUSTER)).chain(definitions).collect(),
+        prerequisites: [LOCAL_CLUSTER, POLICIES].map(namespace).into_iter().chain(definitions).collect(),
         ..RoleDeployment::new("multicluster-engine", "multicluster-engine")
     })
 }

@@ -78,11 +78,9 @@ fn generations() -> Vec<(String, String)> {
     ]
 }
 
-/// Of the object in a bundle.
+/// Of the object in a bundle: raw JSON and nothing else. Operators pass every value of it through `fromjson`.
 pub(super) fn of_work() -> Vec<(String, String)> {
-    let mut paths = vec![pair(STATUS, ".status")];
-    paths.extend(generations());
-    paths
+    vec![pair(STATUS, ".status")]
 }
 
 fn conditions<'a>(kinds: &'a [&'a str]) -> impl Iterator<Item = (String, String)> + 'a {
