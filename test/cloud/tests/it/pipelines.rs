@@ -97,7 +97,7 @@ impl Region {
         };
         launch::<ClustersService>(&scope, config.check()?, ports)?;
         let records = Records::new(store.clone(), &metrics);
-        let customer = Customer::new(&site, &cloud, provider).await?;
+        let customer = Customer::new(&site, &cloud, provider);
         let service_arm = cloud.arm(credential);
         let shard = ShardId::new(Uuid::new_v4());
         let region = Self {

@@ -96,9 +96,9 @@ fn identity(group: &ResourceId, cluster: &str, name: &str) -> ResourceId {
 }
 
 impl Customer {
-    pub async fn new(site: &Site, cloud: &Cloud, provider: Provider) -> Result<Self> {
+    pub fn new(site: &Site, cloud: &Cloud, provider: Provider) -> Self {
         let arm = cloud.arm(site.customer(cloud));
-        Ok(Self { arm, subscription: site.subscription(), tenant: site.account.tenant_id, provider })
+        Self { arm, subscription: site.subscription(), tenant: site.account.tenant_id, provider }
     }
 
     /// Everything that a cluster needs.

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use aro_bundle::grpc::{CloudEvent, PublishRequest, SubscriptionRequest, read, write};
 use aro_bundle::{Action, Event, EventType};
 use aro_event_service::{CloudEvents, EventStream, SUBSCRIPTION_ID, serve as event_service};
-use aro_runtime::{Listener, Scope};
+use aro_runtime::{Listener, Phase, Scope};
 use aro_web::{ServeOptions, serve};
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -23,6 +22,7 @@ pub struct BundleKeeper {
     bundles: Mutex<BTreeMap<String, Event>>,
     statuses: broadcast::Sender<Event>,
     sequence: Mutex<u64>,
+    scope: Scope,
 }
 
 impl BundleKeeper {
@@ -31,6 +31,8 @@ impl BundleKeeper {
             bundles: Mutex::default(),
             statuses: broadcast::Sender::new(100),
             sequence: Mutex::new(1_000_000_000_000),
+            // Streams end before their connections are waited for.
+            scope: scope.child(Phase::Listeners, "bundles"),
         });
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), "maestro").await?;
         let address = listener.local_addr();
@@ -127,16 +129,13 @@ impl CloudEvents for BundleKeeper {
         &self,
         _: Request<SubscriptionRequest>,
     ) -> BoxFuture<'_, Result<Response<EventStream>, Status>> {
-        let statuses = self.statuses.subscribe();
-        let stream = futures::stream::unfold(statuses, |mut statuses| async move {
-            let event: CloudEvent = loop {
-                match tokio::time::timeout(Duration::from_secs(5), statuses.recv()).await {
-                    Ok(Ok(event)) => break write(&event),
-                    Ok(Err(_)) => return None,
-                    Err(_) => {}
-                }
+        let subscription = (self.statuses.subscribe(), self.scope.clone());
+        let stream = futures::stream::unfold(subscription, |(mut statuses, scope)| async move {
+            let event: CloudEvent = tokio::select! {
+                () = scope.cancelled() => return None,
+                event = statuses.recv() => write(&event.ok()?),
             };
-            Some((Ok(event), statuses))
+            Some((Ok(event), (statuses, scope)))
         });
         async move {
             let stream: EventStream = Box::pin(stream.boxed());
