@@ -7,6 +7,7 @@ use crate::cluster::v1::ManagedCluster;
 use crate::hypershift::certificates::{CertificateRevocationRequest, CertificateSigningRequestApproval};
 use crate::hypershift::v1beta1::{ControlPlaneComponent, HostedCluster, HostedControlPlane, NodePool};
 use crate::schema::tidy;
+use crate::secrets_store::{SecretProviderClass, SecretSync};
 use crate::work::v1::{AppliedManifestWork, ManifestWork};
 
 /// A definition cannot be written down.
@@ -62,6 +63,8 @@ pub fn definitions() -> Vec<Definition> {
         Definition(tidy(ControlPlaneComponent::crd(), &[])),
         Definition(tidy(CertificateSigningRequestApproval::crd(), &[])),
         Definition(tidy(CertificateRevocationRequest::crd(), &[])),
+        Definition(tidy(SecretProviderClass::crd(), &[])),
+        Definition(tidy(SecretSync::crd(), &[])),
     ];
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all

@@ -11,6 +11,7 @@ pub mod cluster;
 mod definition;
 pub mod hypershift;
 mod schema;
+pub mod secrets_store;
 pub mod work;
 
 pub use definition::{Definition, DefinitionError, definitions};
