@@ -37,6 +37,8 @@ pub(crate) use node_pool::minutes;
 
 /// Generation of the desired state that an object was rendered from.
 pub(crate) const GENERATION: &str = "aro.dev/generation";
+/// The version of the release image that an object names: an image says nothing about it.
+pub(crate) const RELEASE_VERSION: &str = "aro.dev/release-version";
 /// The name of the object that a bundle holds.
 pub(crate) const OBJECT: &str = "aro.dev/object";
 
@@ -201,6 +203,18 @@ impl Context<'_> {
     fn bundle_id(&self, object: &str) -> Uuid {
         names::bundle_id(self.source_id, object)
     }
+}
+
+/// The number of a version: `4.20.8` of `openshift-v4.20.8-candidate`.
+fn version_number(version: Option<&aro_ocm::Version>) -> String {
+    let Some(version) = version else { return String::new() };
+    if let Some(number) = version.raw_id.as_ref().filter(|number| !number.is_empty()) {
+        return number.clone();
+    }
+    let id = version.id.as_deref().unwrap_or_default();
+    let number = id.strip_prefix("openshift-v").unwrap_or(id);
+    let group = version.channel_group.as_deref().filter(|group| !group.is_empty());
+    group.and_then(|group| number.strip_suffix(group)?.strip_suffix('-')).unwrap_or(number).to_owned()
 }
 
 /// The bundles of a cluster, without its node pools.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::objects::{API_CERTIFICATE, PULL_SECRET, SIGNING_KEY, SSH_KEY};
 use super::work::{Part, work_bundle};
-use super::{Bundle, ClusterInput, Facts, feedback, objects, oidc_provider};
+use super::{Bundle, ClusterInput, Facts, RELEASE_VERSION, feedback, objects, oidc_provider, version_number};
 
 /// Sources of the platform's images, mirrored to the registry of the region.
 const PLATFORM_SOURCES: [&str; 4] =
@@ -41,6 +41,7 @@ pub(super) fn bundle(input: &ClusterInput<'_>) -> Bundle {
 fn manifest(input: &ClusterInput<'_>) -> Value {
     let cx = &input.cx;
     let mut annotations = cx.annotations(input.generation);
+    annotations.insert(RELEASE_VERSION.to_owned(), version_number(input.cluster.version.as_ref()));
     let properties = input.cluster.properties.as_ref();
     let copied = [
         (property::SIZE_OVERRIDE, "hypershift.openshift.io/cluster-size-override"),

@@ -4,7 +4,7 @@ use aro_ocm::{DiskPersistence, NodePool, Switch, Value as Amount, names};
 use serde_json::{Value, json};
 
 use super::work::{Part, work_bundle};
-use super::{Bundle, PoolInput, feedback};
+use super::{Bundle, PoolInput, RELEASE_VERSION, feedback, version_number};
 
 pub(super) fn bundle(input: &PoolInput<'_>) -> Bundle {
     let cx = &input.cx;
@@ -15,6 +15,7 @@ pub(super) fn bundle(input: &PoolInput<'_>) -> Bundle {
 fn manifest(input: &PoolInput<'_>) -> Value {
     let cx = &input.cx;
     let mut annotations = cx.annotations(input.generation);
+    annotations.insert(RELEASE_VERSION.to_owned(), version_number(input.pool.version.as_ref()));
     annotations
         .insert("azure.microsoft.com/hcp-nodepool-azure-resource-id".to_owned(), input.arm_id.to_owned());
     json!({

@@ -190,6 +190,7 @@ fn a_hosted_cluster_holds_what_the_resource_provider_verifies() {
     let annotations = &hosted["metadata"]["annotations"];
     assert_eq!(annotations["hypershift.openshift.io/cluster-size-override"], "small");
     assert_eq!(annotations["aro.dev/generation"], "3");
+    assert_eq!(annotations["aro.dev/release-version"], "4.20.8");
     assert_eq!(annotations["aro.dev/correlation-id"], "corr");
     assert!(
         annotations["azure.microsoft.com/hcp-cluster-azure-resource-id"]
@@ -254,6 +255,19 @@ fn a_hosted_cluster_holds_what_the_resource_provider_verifies() {
         .map(|one| one["servicePublishingStrategy"]["route"]["hostname"].as_str().unwrap())
         .collect();
     assert_eq!(hosts[2], "konnectivity-server.c1.0ulz.uksouth.example");
+}
+
+#[test]
+fn the_number_of_a_version_has_neither_prefix_nor_channel() {
+    for (id, group, number) in [
+        ("openshift-v4.20.8", "stable", "4.20.8"),
+        ("openshift-v4.20.8-candidate", "candidate", "4.20.8"),
+        ("openshift-v4.21.0-rc.1", "stable", "4.21.0-rc.1"),
+        ("4.20.8", "", "4.20.8"),
+    ] {
+        let version = serde_json::from_value(json!({"id": id, "channel_group": group})).unwrap();
+        assert_eq!(version_number(Some(&version)), number, "{id}");
+    }
 }
 
 #[test]
