@@ -34,6 +34,7 @@ pub struct Region {
     pub names: Names,
     pub clock: Arc<ManualClock>,
     pub cs: ScriptedClustersService,
+    clusters_service: ClustersService,
     /// The store without faults.
     pub store: SharedStore,
     /// Faults of the store as the backends see it.
@@ -51,18 +52,35 @@ pub fn at(path: &str) -> String {
 impl Region {
     /// A frontend with a registered subscription; backends are started by the test.
     pub async fn start() -> Result<Self> {
+        let cs = ScriptedClustersService::default();
+        let client = client(&cs);
+        Self::over(cs, client).await
+    }
+
+    /// The same over another Clusters Service.
+    pub async fn over(cs: ScriptedClustersService, clusters_service: ClustersService) -> Result<Self> {
         let clock = ManualClock::at(Timestamp::from_second(1_800_000_000)?);
         let directory = tempfile::tempdir()?;
         let store: SharedStore = SqliteStore::open(SqliteOptions::new(directory.path()), clock.clone())?;
         let (faulty, faults) = FaultStore::wrap(store.clone(), 7);
-        let cs = ScriptedClustersService::default();
-        let ports = ports(&store, &clock, &cs).await?;
+        let ports = ports(&store, &clock, &clusters_service).await?;
         let frontend = Frontend::build(FrontendConfig::default().check()?, ports)?;
         let arm = TestClient::in_process(frontend.router());
         let names = Names::default();
         arm.register(&names.subscription).await?;
         let metrics = Metrics::new();
-        Ok(Self { arm, names, clock, cs, store, faults, faulty, metrics, _directory: directory })
+        Ok(Self {
+            arm,
+            names,
+            clock,
+            cs,
+            clusters_service,
+            store,
+            faults,
+            faulty,
+            metrics,
+            _directory: directory,
+        })
     }
 
     /// The same with one backend.
@@ -72,34 +90,46 @@ impl Region {
         Ok((region, scope))
     }
 
-    /// Starts a replica of the backend. It ends with the returned scope.
+    /// Starts a replica of the backend. It ends with the returned scope. One that cannot reach its store ends at once, and is
+    /// started again, as a kubelet does.
     pub async fn backend(&self) -> Result<Scope> {
-        let scope = Scope::root("backend");
-        let config = BackendConfig {
-            lease: Period::millis(600),
-            shards: 4,
-            create_grace: Period::secs(GRACE.as_secs()),
-            event_wait: Period::secs(5),
-            ..BackendConfig::default()
-        };
-        let readiness = Readiness::new();
-        let ports = BackendPorts {
-            store: self.faulty.clone(),
-            clusters_service: client(&self.cs),
-            clock: self.clock.clone(),
-            metrics: self.metrics.clone(),
-            readiness: readiness.clone(),
-        };
-        aro_runtime::launch::<Backend>(&scope, config.check()?, ports)?;
-        tokio::time::timeout(Duration::from_secs(10), readiness.differs_from(false)).await?;
-        Ok(scope)
+        loop {
+            let (scope, readiness) = (Scope::root("backend"), Readiness::new());
+            let config = BackendConfig {
+                lease: Period::millis(300),
+                shards: 4,
+                create_grace: Period::secs(GRACE.as_secs()),
+                event_wait: Period::secs(5),
+                ..BackendConfig::default()
+            };
+            let ports = BackendPorts {
+                store: self.faulty.clone(),
+                clusters_service: self.clusters_service.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+                readiness: readiness.clone(),
+            };
+            aro_runtime::launch::<Backend>(&scope, config.check()?, ports)?;
+            let ready = tokio::time::timeout(Duration::from_secs(10), readiness.differs_from(false));
+            tokio::select! {
+                ready = ready => {
+                    ready?;
+                    return Ok(scope);
+                }
+                _ = scope.failed() => Self::stop(scope).await?,
+            }
+        }
     }
 
     /// Runs a second frontend, whose controllers continue deletions. It ends with the returned scope.
     pub async fn frontend_scope(&self) -> Result<Scope> {
         let scope = Scope::root("frontend");
         let config = FrontendConfig::default().check()?;
-        aro_runtime::launch::<Frontend>(&scope, config, ports(&self.store, &self.clock, &self.cs).await?)?;
+        aro_runtime::launch::<Frontend>(
+            &scope,
+            config,
+            ports(&self.store, &self.clock, &self.clusters_service).await?,
+        )?;
         Ok(scope)
     }
 
@@ -266,15 +296,15 @@ impl Region {
 async fn ports(
     store: &SharedStore,
     clock: &Arc<ManualClock>,
-    cs: &ScriptedClustersService,
+    clusters_service: &ClustersService,
 ) -> Result<FrontendPorts> {
-    let releases = OfferedReleases::new(&client(cs));
+    let releases = OfferedReleases::new(clusters_service);
     Ok(FrontendPorts {
         listener: Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "frontend.listen").await?,
         store: store.clone(),
         clock: clock.clone(),
         catalogue: Arc::new(releases.clone()),
-        preflight: Arc::new(DryRun::new(client(cs), releases)),
+        preflight: Arc::new(DryRun::new(clusters_service.clone(), releases)),
         metrics: Metrics::new(),
         readiness: Readiness::new(),
     })

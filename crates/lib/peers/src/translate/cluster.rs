@@ -84,9 +84,15 @@ pub fn update_body(cluster: &Cluster, observed: &Value) -> Value {
         "properties": experimental,
         "autoscaler": autoscaler(properties),
     });
-    // An absent member stays as it is; a null one goes.
-    let credentials = registry_credentials(properties).unwrap_or_default();
-    let mut azure = json!({"container_registry": {"credentials": credentials}});
+    let mut azure = json!({});
+    match registry_credentials(properties) {
+        Some(credentials) => insert(&mut azure, "container_registry", json!({"credentials": credentials})),
+        // An absent member stays as it is; a null one goes.
+        None if !at(observed, "/azure/container_registry").is_null() => {
+            insert(&mut azure, "container_registry", Value::Null);
+        }
+        None => {}
+    }
     if let Some(kms) = kms(properties) {
         let key = json!({"active_key": {"key_version": kms.active_key.version}});
         let encryption = json!({"data_encryption": {"customer_managed": {"kms": key}}});

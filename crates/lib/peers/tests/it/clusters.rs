@@ -164,3 +164,25 @@ fn members_of_a_cluster_are_named_as_the_caller_knows_them() {
         assert_eq!(target_of(field), target, "{field}");
     }
 }
+
+#[test]
+fn the_identity_of_nodes_at_their_registry_is_set_and_taken_back() {
+    let identity = format!(
+        "/subscriptions/{}/resourceGroups/infra/providers/Microsoft.ManagedIdentity/userAssignedIdentities/pull",
+        names().subscription
+    );
+    let plain = cluster(|_| {});
+    let before = stored(&body(&plain));
+    let mut with = plain.clone();
+    with.properties.platform.container_registry.managed_identity =
+        Some(aro_arm::ResourceId::parse(&identity).unwrap());
+    let update = update_body(&with, &before);
+    assert_eq!(differences(&canonical(&update), &canonical(&before)), ["azure.container_registry"]);
+    let after = merge(CLUSTER, &before, &update).unwrap();
+    assert_eq!(differences(&canonical(&update), &canonical(&after)), Vec::<&str>::new());
+
+    let back = update_body(&plain, &after);
+    assert_eq!(differences(&canonical(&back), &canonical(&after)), ["azure.container_registry"]);
+    let cleared = merge(CLUSTER, &after, &back).unwrap();
+    assert_eq!(differences(&canonical(&back), &canonical(&stored(&cleared))), Vec::<&str>::new());
+}
