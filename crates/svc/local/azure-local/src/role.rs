@@ -181,6 +181,11 @@ const MAINTENANCE: Duration = Duration::from_mins(5);
 
 /// Keeps the directory's keys and the blobs' chunks in order.
 fn maintain(directory: Directory, blobs: BlobStore, scope: &Scope) {
+    let own = directory.clone();
+    scope.spawn(TaskKind::Helper, "identity-keys", async move {
+        let ended = own.prepare_keys().await;
+        ended.map_err(|error| Fault::caused("prepare keys of identities", error))
+    });
     scope.spawn(TaskKind::Helper, "maintain", async move {
         loop {
             tokio::time::sleep(MAINTENANCE).await;

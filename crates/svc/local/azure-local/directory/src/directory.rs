@@ -19,7 +19,7 @@ pub(crate) use read_model::ReadModel;
 pub(crate) use write::certificate_record;
 
 use crate::documents::Documents;
-use crate::identity::IssuedCredentials;
+use crate::identity::{IssuedCredentials, PreparedKeys};
 use crate::keys::KeyRing;
 use crate::limiter::FailureLimiter;
 use crate::model::{Application, Tenant};
@@ -43,6 +43,7 @@ pub(crate) struct Inner {
     pub failures: FailureLimiter,
     pub used: UsedAssertions,
     pub issued: IssuedCredentials,
+    pub prepared: PreparedKeys,
 }
 
 /// The ids of a managed identity.
@@ -87,6 +88,7 @@ impl Directory {
             writes: tokio::sync::Mutex::new(()),
             used: UsedAssertions::default(),
             issued: IssuedCredentials::default(),
+            prepared: PreparedKeys::default(),
         })))
     }
 

@@ -7,6 +7,7 @@
 mod answer;
 mod capability;
 mod issue;
+mod prepared;
 mod requested;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 pub(crate) use issue::IssuedCredentials;
+pub(crate) use prepared::PreparedKeys;
 
 use crate::http::{Head, json as respond, read_body, uncached};
 use crate::model::Application;
@@ -127,14 +129,15 @@ async fn user_assigned(
 ) -> Result<Response, Refused> {
     let bad = |message: String| (StatusCode::BAD_REQUEST, "InvalidRequestBody", message);
     let requested = requested::parse(body).map_err(bad)?;
-    let mut credentials = Vec::with_capacity(requested.identity_ids.len());
-    for id in &requested.identity_ids {
+    let requested = &requested;
+    let credentials = requested.identity_ids.iter().map(|id| async move {
         let application = directory.find_identity(capability.tenant, id).ok_or_else(|| unknown(id))?;
         let mut rendered = credential(directory, &application).await?;
         rendered["resource_id"] = json!(id);
         rendered["custom_claims"] = requested.custom_claims.clone();
-        credentials.push(rendered);
-    }
+        Ok::<_, Refused>(rendered)
+    });
+    let credentials = futures::future::try_join_all(credentials).await?;
     Ok(uncached(respond(StatusCode::OK, &answer::user(credentials))))
 }
 

@@ -164,6 +164,9 @@ impl Directory {
         self.check_tenant(tenant)?;
         let id = |kind: &str| derived_id(&[kind, &tenant.to_string(), resource_id]);
         let (app_id, now) = (id("identity-client"), self.now());
+        if self.find_application(app_id).is_none() && !self.is_home(tenant) {
+            self.0.prepared.want();
+        }
         let application = self
             .put_application(tenant, app_id, |found| {
                 let mut application = found.unwrap_or_else(|| Application {
@@ -176,6 +179,12 @@ impl Directory {
             })
             .await?;
         Ok(Identity { principal_id: application.principal_id, client_id: application.app_id })
+    }
+
+    /// Whether it is the tenant of the application that asks for credentials of identities: its own are never asked for.
+    fn is_home(&self, tenant: Uuid) -> bool {
+        let caller = self.0.settings.identity_caller.and_then(|caller| self.find_application(caller));
+        caller.is_none_or(|caller| caller.tenant == tenant)
     }
 
     /// Removes the identity of a resource. One that does not exist is fine.

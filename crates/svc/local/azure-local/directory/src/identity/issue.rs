@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::model::Application;
-use crate::{Directory, DirectoryError, keys};
+use crate::{Directory, DirectoryError};
 
 const DAY: i64 = 24;
 const RENEW_AFTER: SignedDuration = SignedDuration::from_hours(46 * DAY);
@@ -64,7 +64,7 @@ pub(super) async fn credential(
     if let Some(issued) = directory.0.issued.fresh(application.app_id, now) {
         return Ok(issued);
     }
-    let key = keys::generate().await?;
+    let key = directory.0.prepared.take().await?;
     let validity = Validity::from_now(now, VALID);
     let leaf = Leaf {
         subject: Subject::new(application.app_id.to_string(), [application.tenant.to_string()]),
