@@ -102,6 +102,10 @@ kube-real: ## Build a real Kubernetes control plane to compare with (needs Go; o
 maestro-real: ## Build the original Maestro to talk with (needs Go; once).
 	@test/peers/maestro.sh
 
+.PHONY: ocm-real
+ocm-real: ## Build clients with the real OCM SDK and search grammar (needs Go; once).
+	@test/peers/ocm.sh
+
 .PHONY: toolchain
 toolchain:
 	@$(CARGO) fmt --version > /dev/null 2>&1 || rustup component add rustfmt
