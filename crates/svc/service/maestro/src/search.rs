@@ -47,6 +47,26 @@ pub fn only_consumer(condition: &Condition) -> Option<&str> {
     of(condition.expr())
 }
 
+/// What is left of a search for one consumer when only that consumer's bundles are looked at: `None` if nothing is. Bodies
+/// need not be read for what the index knows.
+pub fn beside_consumer(condition: &Condition, consumer: &str) -> Option<Condition> {
+    let is_consumer = |expr: &Expr| {
+        matches!(expr, Expr::Compare(path, Relation::Eq, Literal::Text(name))
+            if path.names() == ["consumer_name"] && name == consumer)
+    };
+    match condition.expr() {
+        expr if is_consumer(expr) => None,
+        Expr::And(parts) => {
+            let left: Vec<Expr> = parts.iter().filter(|part| !is_consumer(part)).cloned().collect();
+            if left.is_empty() {
+                return None;
+            }
+            Some(Expr::And(left).check().unwrap_or_else(|_| condition.clone()))
+        }
+        _ => Some(condition.clone()),
+    }
+}
+
 /// The depth of parentheses.
 const MAX_NESTING: usize = 16;
 
@@ -202,6 +222,25 @@ mod tests {
         assert_eq!(only("consumer_name='c' and payload->'a'->>'b'='c'").as_deref(), Some("c"));
         assert_eq!(only("source='s' and (consumer_name='a' or consumer_name='b')"), None);
         assert_eq!(only("not consumer_name='a'"), None);
+    }
+
+    #[test]
+    fn a_search_for_one_consumer_leaves_only_the_rest_to_look_for() {
+        let beside = |search: &str| {
+            let condition = condition(Table::Bundles, search).unwrap().unwrap();
+            beside_consumer(&condition, "c")
+        };
+        assert!(beside("consumer_name='c'").is_none());
+        assert!(beside("consumer_name='c' and consumer_name='c'").is_none());
+        let source = condition(Table::Bundles, "source='s' and source='s'").unwrap().unwrap();
+        let Expr::And(parts) = source.expr() else { panic!("two parts") };
+        assert_eq!(
+            *beside("source='s' and consumer_name='c'").unwrap().expr(),
+            Expr::And(vec![parts[0].clone()])
+        );
+        for kept in ["consumer_name='d'", "not consumer_name='c'", "consumer_name='c' or source='s'"] {
+            assert_eq!(beside(kept), condition(Table::Bundles, kept).unwrap(), "{kept}");
+        }
     }
 
     /// The top-level members that an expression uses.

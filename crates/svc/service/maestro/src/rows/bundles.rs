@@ -5,6 +5,7 @@ use aro_bundle::Event;
 use aro_store::{Batch, Condition, Document, Op, Page, PageToken, Query, Slice, StoreError};
 use serde_json::value::RawValue;
 
+use super::consumer::check_name;
 use super::decide::{self, Outcome, Verdict};
 use super::{
     ATTEMPTS, BUNDLE, Bundle, CONTAINER, Consumer, Row, Rows, TOMBSTONE, TOMBSTONE_TTL, Tombstone,
@@ -243,14 +244,16 @@ fn batch(id: &str) -> Batch {
     Batch::new(CONTAINER, bundle_key(id).partition)
 }
 
-/// The query of a search. A search for one consumer is narrowed to that consumer's bundles.
+/// The query of a search. A search for one consumer is narrowed to that consumer's bundles, and reads their bodies only for
+/// what else it asks.
 fn searched(condition: Option<Condition>) -> Query {
-    let consumer = condition.as_ref().and_then(crate::search::only_consumer).map(bundles_of);
-    let query = of_type(BUNDLE, condition);
-    match consumer {
-        Some(prefix) => query.under(prefix),
-        None => query,
-    }
+    let consumer = condition.as_ref().and_then(crate::search::only_consumer);
+    // The names of consumers have one case, so the index finds exactly those.
+    let Some(consumer) = consumer.filter(|name| check_name(name).is_ok()).map(str::to_owned) else {
+        return of_type(BUNDLE, condition);
+    };
+    let rest = condition.and_then(|condition| crate::search::beside_consumer(&condition, &consumer));
+    of_type(BUNDLE, rest).under(bundles_of(&consumer))
 }
 
 fn not_found(id: &str) -> Fault {
