@@ -34,7 +34,7 @@ async fn without_clusters_service_a_create_is_503_and_nothing_is_stored() -> Res
 }
 
 #[tokio::test]
-async fn lack_of_capacity_and_unknown_versions_are_told_before_anything_is_stored() -> Result<()> {
+async fn lack_of_capacity_and_unknown_versions_are_refused_before_anything_is_stored() -> Result<()> {
     let region = Region::start().await?;
     let name = region.names.cluster("blue");
     region.cs.fault(Method::POST, "/clusters", [Fault::Refuse(404, "Unable to find shard".to_owned())]);

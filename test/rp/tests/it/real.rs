@@ -189,7 +189,7 @@ async fn the_real_preflight_refuses_with_targets_and_stores_nothing() -> Result<
 }
 
 #[tokio::test]
-async fn a_shard_without_room_is_told_before_anything_is_stored() -> Result<()> {
+async fn a_region_without_room_is_refused_before_anything_is_stored() -> Result<()> {
     let (real, backend) = Real::start().await?;
     for shard in real.client.shards().await? {
         real.client.set_shard_status(&shard.id.context("no id")?, "offline").await?;

@@ -183,9 +183,11 @@ fn plan_update<T: Child>(seen: &Seen<T>, now: Timestamp) -> Step<Act<T>> {
     }
     let names = drift(&child.value, &cluster.value, observed);
     if !names.is_empty() {
+        let changed = names.join(", ");
         let mut acts = vec![Act::Update(child.value.update_body(&cluster.value), names)];
         if let Some(mut draft) = draft(seen) {
             draft.dispatched();
+            draft.note("update", Decided::Started, format!("asked Clusters Service to change {changed}"));
             if request(seen) == Some(Request::Update) {
                 draft.advance(&Progress::waits(ProvisioningState::Updating, ""), now);
             }

@@ -234,3 +234,52 @@ fn only_what_differs_is_named_and_a_failed_update_is_not_repeated_for_ever() {
     assert!(!acts.iter().any(|act| act.starts_with("change")), "{acts:?}");
     assert_eq!(outcome, Outcome::Settled);
 }
+
+/// A ready cluster that runs a release.
+fn running(seen: &Seen, release: &str) -> Service {
+    let aro = json!({
+        "conditions": [{"type": "Available", "status": "True"}],
+        "version_history": [{"version": release, "state": "Completed"}],
+        "control_plane_endpoint": {"host": "h", "port": 443},
+        "serving_ca": "ca",
+    });
+    present(seen, &json!({"state": "ready", "status": {"state": "ready"}, "aro": aro}))
+}
+
+#[test]
+fn a_higher_version_selects_its_release_and_asks_for_the_upgrade_once() {
+    let mut seen = named(Request::Update, Service::Absent);
+    let cluster = seen.cluster.as_mut().unwrap();
+    cluster.value.service.cluster_service_id = Some("/api/aro_hcp/v1alpha1/clusters/c1".to_owned());
+    seen.provider.as_mut().unwrap().value.spec.control_plane_version.desired_version =
+        Some(Release::new(4, 21, 3));
+    seen.service = running(&seen, "4.21.3");
+    // First the release is selected and stored.
+    let (acts, _) = steps(&seen, now());
+    assert_eq!(acts[0], "record: observed state");
+    // Then it is asked for, unless it was.
+    seen.provider.as_mut().unwrap().value.spec.control_plane_version.desired_version =
+        Some(Release::new(4, 22, 10));
+    let (acts, _) = steps(&seen, now());
+    assert_eq!(acts[0], "upgrade the cluster to 4.22.10");
+    seen.latest_upgrade = Some("4.22.10".to_owned());
+    let (acts, _) = steps(&seen, now());
+    assert!(!acts.iter().any(|act| act.starts_with("upgrade")), "{acts:?}");
+}
+
+#[test]
+fn an_older_release_is_never_selected() {
+    let mut seen = named(Request::Update, Service::Absent);
+    seen.selected = Some(Release::new(4, 22, 9));
+    assert_eq!(
+        super::update::desired_release(&seen, &seen.cluster.as_ref().unwrap().value),
+        Some(Release::new(4, 22, 10))
+    );
+    let cluster = seen.cluster.as_mut().unwrap();
+    cluster.value.hosting.experimental_features.control_plane_exact_version = Some("4.22.1".to_owned());
+    assert_eq!(
+        super::update::desired_release(&seen, &seen.cluster.as_ref().unwrap().value),
+        Some(Release::new(4, 22, 1)),
+        "but for a pin"
+    );
+}

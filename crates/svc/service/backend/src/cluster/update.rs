@@ -7,6 +7,7 @@ use aro_arm::hcp::operation::Request;
 use aro_arm::operation::ProvisioningState;
 use aro_base::Timestamp;
 use aro_control::{Outcome, Step};
+use aro_decisions::Outcome as Decided;
 use aro_ocm::{Cluster as OcmCluster, ClusterState};
 use aro_peers::translate::cluster::{canonical, update_body};
 use aro_peers::translate::differences;
@@ -61,9 +62,14 @@ pub(super) fn plan_update(seen: &Seen, now: Timestamp) -> Step<Act<Cluster>> {
     }
     let names = drift(seen);
     if !names.is_empty() {
-        let mut acts = vec![Act::Update(update_body(&stored.value, observed), names)];
         let mut draft = Draft::new(stored, seen.provider.as_ref(), seen.operation.as_ref());
         draft.dispatched();
+        draft.note(
+            "update",
+            Decided::Started,
+            format!("asked Clusters Service to change {}", names.join(", ")),
+        );
+        let mut acts = vec![Act::Update(update_body(&stored.value, observed), names)];
         if request == Some(Request::Update) {
             draft.advance(&Progress::waits(ProvisioningState::Updating, ""), now);
         }
