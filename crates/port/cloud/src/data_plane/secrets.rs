@@ -97,9 +97,14 @@ impl Secrets {
     /// Stores a secret. Each write makes a version: one that is stored already is not written again, nor after a lost
     /// reply.
     pub async fn ensure(&self, name: &str, spec: &SecretSpec) -> Result<VaultSecret, CloudError> {
-        if let Some(stored) = self.find(name).await?.filter(|stored| spec.is_stored(stored)) {
-            return Ok(stored);
+        match self.find(name).await?.filter(|stored| spec.is_stored(stored)) {
+            Some(stored) => Ok(stored),
+            None => self.put(name, spec).await,
         }
+    }
+
+    /// Stores a secret that the caller has looked for: makes a version. It is not written twice after a lost reply.
+    pub async fn put(&self, name: &str, spec: &SecretSpec) -> Result<VaultSecret, CloudError> {
         let out = self.request(Method::PUT, name)?;
         let mut progress = self.pipeline.progress();
         let mut body =

@@ -6,6 +6,7 @@ use std::time::Duration;
 use aro_base::Class;
 use aro_base::Classify as _;
 use aro_control::saga::{Saga, StepError, Steps};
+use aro_decisions::Outcome as Decided;
 use aro_ocm::ClusterState;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -184,8 +185,12 @@ async fn publish(cx: &CreateCx, st: &mut Provisioned) -> Result<(), StepError> {
     let bundles = render::cluster(environment, target, &cx.route, &cx.record, st, &[], &secrets);
     let trace = trace_of(&cx.record.trace);
     let puts = bundles.iter().map(|bundle| environment.publisher.put(&cx.route, bundle, &trace));
-    let published = futures::future::try_join_all(puts).await;
-    published.map(drop).map_err(|error| StepError::of(&error))
+    futures::future::try_join_all(puts).await.map_err(|error| StepError::of(&error))?;
+    for bundle in &bundles {
+        let detail = format!("{} to {} as {}", bundle.object, cx.route.consumer, bundle.id);
+        environment.decide(&cx.record.id, "publish", Decided::Done, detail);
+    }
+    Ok(())
 }
 
 async fn unpublish(cx: &CreateCx) -> Result<(), StepError> {

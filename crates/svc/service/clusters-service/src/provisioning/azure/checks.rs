@@ -1,5 +1,6 @@
 //! Checks of what the customer has to provide, before anything is made.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aro_arm::ResourceId;
@@ -7,10 +8,9 @@ use aro_base::{Class, Classify as _};
 use aro_cloud::resources::Resource;
 use aro_cloud::{AccessRequest, ArmClient, Decision, Subject, api_version};
 use aro_control::saga::StepError;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use uuid::Uuid;
 
 use super::operators::{CONTROL_PLANE, SERVICE_ON_IDENTITY, SERVICE_ON_NSG, SERVICE_ON_SUBNET};
 use super::{Azure, step};
@@ -27,92 +27,101 @@ impl Azure {
     /// All checks, at once.
     pub(super) async fn check_all(&self, target: &Target) -> Vec<Checked> {
         let arm = self.customer(target);
-        let checks: [(&'static str, BoxFuture<'_, Result<(), StepError>>); 5] = [
-            ("rp-registration-inflight", registrations(&arm, target).boxed()),
-            ("resource-group-inflight", group(&arm, target).boxed()),
-            ("network-inflight", network(&arm, target).boxed()),
-            ("cluster-managed-identities-inflight", self.identities_exist(&arm, target).boxed()),
-            ("managed-identities-permissions-inflight", self.permissions(&arm, target).boxed()),
-        ];
-        let checks = checks.map(|(name, check)| async move { Checked { name, failure: check.await.err() } });
-        futures::future::join_all(checks).await
+        let (registrations, group, network, (identities, permissions)) = futures::join!(
+            registrations(&arm, target),
+            group(&arm, target),
+            network(&arm, target),
+            self.identities(&arm, target),
+        );
+        [
+            ("rp-registration-inflight", registrations),
+            ("resource-group-inflight", group),
+            ("network-inflight", network),
+            ("cluster-managed-identities-inflight", identities),
+            ("managed-identities-permissions-inflight", permissions),
+        ]
+        .map(|(name, result)| Checked { name, failure: result.err() })
+        .into()
     }
 
-    async fn identities_exist(&self, arm: &ArmClient, target: &Target) -> Result<(), StepError> {
+    /// Whether the identities exist, and whether they may do what their operators do.
+    async fn identities(
+        &self,
+        arm: &ArmClient,
+        target: &Target,
+    ) -> (Result<(), StepError>, Result<(), StepError>) {
         let all = target.control_plane.iter().chain(&target.data_plane);
         let all = all.map(|(operator, id)| (operator.as_str(), id));
         let all = all.chain(target.service.iter().map(|id| ("service", id)));
         let looks = all.map(|(operator, id)| async move {
             match arm.find_identity(id).await {
-                Ok(Some(_)) => Ok(()),
+                Ok(Some(identity)) => Ok((id.to_lower(), identity.properties.principal_id)),
                 Ok(None) => Err(StepError::terminal(format!("identity of {operator} not found: {id}"))),
                 Err(error) => Err(step(&error)),
             }
         });
-        first_failure(futures::future::join_all(looks).await)
+        let (mut principals, mut failures) = (BTreeMap::new(), Vec::new());
+        for look in futures::future::join_all(looks).await {
+            match look {
+                Ok((id, principal)) => {
+                    principals.insert(id, principal);
+                }
+                Err(error) => failures.push(Err(error)),
+            }
+        }
+        (first_failure(failures), self.permissions(target, &principals).await)
     }
 
-    /// Whether the identities may do on the customer's resources what their operators do there.
-    async fn permissions(&self, arm: &ArmClient, target: &Target) -> Result<(), StepError> {
-        let mut questions: Vec<(String, ResourceId, ResourceId, Vec<&'static str>)> = Vec::new();
+    /// Whether the identities may do on the customer's resources what their operators do there. One that does not exist is the
+    /// subject of another check.
+    async fn permissions(
+        &self,
+        target: &Target,
+        principals: &BTreeMap<String, Uuid>,
+    ) -> Result<(), StepError> {
+        let mut questions: Vec<Question<'_>> = Vec::new();
+        let mut ask = |operator: &'static str, identity, resource, actions: &'static [&'static str]| {
+            if !actions.is_empty() {
+                questions.push(Question { operator, identity, resource, actions });
+            }
+        };
         for operator in &CONTROL_PLANE {
             let Some(identity) = target.control_plane.get(operator.name) else { continue };
-            let mut ask = |resource: &ResourceId, actions: &[&'static str]| {
-                if !actions.is_empty() {
-                    questions.push((
-                        operator.name.to_owned(),
-                        identity.clone(),
-                        resource.clone(),
-                        actions.to_vec(),
-                    ));
-                }
-            };
-            ask(&target.subnet, operator.subnet);
-            ask(&target.vnet, operator.vnet);
+            ask(operator.name, identity, &target.subnet, operator.subnet);
+            ask(operator.name, identity, &target.vnet, operator.vnet);
             if let Some(nsg) = &target.nsg {
-                ask(nsg, operator.nsg);
+                ask(operator.name, identity, nsg, operator.nsg);
             }
         }
         if let Some(service) = &target.service {
-            let mut ask = |resource: &ResourceId, actions: &[&'static str]| {
-                questions.push(("service".to_owned(), service.clone(), resource.clone(), actions.to_vec()));
-            };
-            ask(&target.subnet, &SERVICE_ON_SUBNET);
+            ask("service", service, &target.subnet, SERVICE_ON_SUBNET);
             if let Some(nsg) = &target.nsg {
-                ask(nsg, &SERVICE_ON_NSG);
+                ask("service", service, nsg, SERVICE_ON_NSG);
             }
             for identity in target.data_plane.values() {
-                ask(identity, &SERVICE_ON_IDENTITY);
+                ask("service", service, identity, SERVICE_ON_IDENTITY);
             }
         }
-        let answers = questions.into_iter().map(|(operator, identity, resource, actions)| {
-            self.allowed(arm, target, operator, identity, resource, actions)
+        let answers = questions.iter().filter_map(|question| {
+            let principal = principals.get(&question.identity.to_lower())?;
+            Some(self.allowed(target, question, principal))
         });
         first_failure(futures::future::join_all(answers).await)
     }
 
     async fn allowed(
         &self,
-        arm: &ArmClient,
         target: &Target,
-        operator: String,
-        identity: ResourceId,
-        resource: ResourceId,
-        actions: Vec<&'static str>,
+        question: &Question<'_>,
+        principal: &Uuid,
     ) -> Result<(), StepError> {
-        // One that does not exist is the subject of another check.
-        let Some(principal) = arm.find_identity(&identity).await.map_err(|error| step(&error))? else {
-            return Ok(());
-        };
+        let Question { operator, identity, resource, actions } = question;
         let credential = self.access.first_party.in_tenant(&target.tenant);
         let client = self.cloud.check_access(credential, self.access.check_access.clone());
         let request = AccessRequest {
             tenant: target.tenant.clone(),
-            subject: Subject {
-                object_id: principal.properties.principal_id.to_string(),
-                ..Subject::default()
-            },
-            resource: resource.clone(),
+            subject: Subject { object_id: principal.to_string(), ..Subject::default() },
+            resource: (*resource).clone(),
             actions: actions.iter().map(|action| (*action).to_owned()).collect(),
             data_actions: Vec::new(),
         };
@@ -127,6 +136,14 @@ impl Azure {
             format!("identity of {operator} ({identity}) lacks permissions on {resource}: {missing}");
         Err(StepError::wait(message, PERMISSION_WAIT))
     }
+}
+
+/// What an operator's identity has to be permitted on a resource.
+struct Question<'a> {
+    operator: &'static str,
+    identity: &'a ResourceId,
+    resource: &'a ResourceId,
+    actions: &'static [&'static str],
 }
 
 async fn registrations(arm: &ArmClient, target: &Target) -> Result<(), StepError> {

@@ -116,7 +116,7 @@ impl Azure {
             }
         }
         let spec = credential_secret(identity, &target.tags());
-        vault.ensure(name, &spec).await.map(drop).map_err(|error| step(&error))
+        vault.put(name, &spec).await.map(drop).map_err(|error| step(&error))
     }
 
     /// Every operator's role on the managed resource group.
@@ -172,15 +172,24 @@ impl Azure {
         let identities = SERVICE_ACCOUNTS.iter().filter_map(|(operator, namespace, accounts)| {
             Some((target.data_plane.get(*operator)?, *namespace, *accounts))
         });
-        // The cloud refuses two writes at once to one identity.
         let writes = identities.map(|(id, namespace, accounts)| {
             let arm = arm.clone();
             async move {
+                let known = arm.list_federated_credentials(id).await.map_err(|error| step(&error))?;
+                // The cloud refuses two writes at once to one identity.
                 for account in accounts {
                     let spec = FederatedCredentialSpec::service_account(&target.issuer, namespace, account);
                     let name = credential_name(target, account);
-                    let made = arm.ensure_federated_credential(id, &name, &spec).await;
-                    made.map_err(|error| step(&error))?;
+                    let is_there = known.iter().any(|found| {
+                        let found_spec = &found.properties;
+                        found.name.eq_ignore_ascii_case(&name)
+                            && (&found_spec.issuer, &found_spec.subject) == (&spec.issuer, &spec.subject)
+                            && found_spec.audiences == [spec.audience.as_str()]
+                    });
+                    if !is_there {
+                        let made = arm.ensure_federated_credential(id, &name, &spec).await;
+                        made.map_err(|error| step(&error))?;
+                    }
                 }
                 Ok::<_, StepError>(())
             }

@@ -56,7 +56,8 @@ impl Azure {
             attributes: SecretAttributes::default(),
             tags: target.tags(),
         };
-        vault.ensure(&name, &spec).await.map_err(|error| step(&error))?;
+        vault.put(&name, &spec).await.map_err(|error| step(&error))?;
+        self.cache.lock().remove(&target.id);
         Ok(keys)
     }
 

@@ -36,7 +36,7 @@ const fn operator(
 
 /// Operators of the control plane. What they need on the customer's resources is the part of their role that concerns subnets,
 /// networks and security groups.
-pub(super) const CONTROL_PLANE: [Operator; 8] = [
+pub(super) static CONTROL_PLANE: [Operator; 8] = [
     operator("cluster-api-azure", 0x8836_6f10_ed47_4cc0_9fab_c8a0_6148_393e, [&[SUBNET_JOIN], &[], &[]]),
     operator("control-plane", 0xfc0c_873f_45e9_4d0d_a7d1_585a_ab30_c6ed, [&[], &[VNET_READ], &[NSG_READ]]),
     operator(
@@ -60,10 +60,10 @@ pub(super) const CONTROL_PLANE: [Operator; 8] = [
 ];
 
 /// What the service managed identity does on the subnet and on the security group.
-pub(super) const SERVICE_ON_SUBNET: [&str; 2] = [SUBNET_READ, SUBNET_JOIN];
-pub(super) const SERVICE_ON_NSG: [&str; 1] = [NSG_READ];
+pub(super) const SERVICE_ON_SUBNET: &[&str] = &[SUBNET_READ, SUBNET_JOIN];
+pub(super) const SERVICE_ON_NSG: &[&str] = &[NSG_READ];
 /// What it does on the identities of operators on the nodes.
-pub(super) const SERVICE_ON_IDENTITY: [&str; 2] = [
+pub(super) const SERVICE_ON_IDENTITY: &[&str] = &[
     "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/read",
     "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/write",
 ];
@@ -88,6 +88,5 @@ pub(super) const SERVICE_ACCOUNTS: [(&str, &str, &[&str]); 3] = [
 ];
 
 pub(super) fn operator_named(name: &str) -> Option<&'static Operator> {
-    static ALL: [Operator; 8] = CONTROL_PLANE;
-    ALL.iter().find(|operator| operator.name == name)
+    CONTROL_PLANE.iter().find(|operator| operator.name == name)
 }
