@@ -10,7 +10,7 @@ use aro_store::fault::Rates;
 use crate::real::Real;
 use crate::region::{GA, at};
 
-const CLUSTERS: usize = 24;
+const CLUSTERS: usize = 16;
 const KILLS: usize = 20;
 /// Between two kills; a replica lives for two of them.
 const LIFE: Duration = Duration::from_millis(250);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use aro_fixtures::wait::until;
 use aro_fixtures::{external_auth_body, node_pool_body};
+use aro_rp_e2e::clusters_service::Fault;
 use http::Method;
 use serde_json::json;
 
@@ -169,5 +170,32 @@ async fn old_clusters_without_a_resource_are_swept() -> Result<()> {
     })
     .await?;
     assert_eq!(region.cs.objects(&at("new"))[0].1["state"], "ready", "its resource may not be stored yet");
+    Region::stop(backend).await
+}
+
+#[tokio::test]
+async fn a_deletion_that_clusters_service_refuses_fails_at_its_deadline_and_is_still_asked_for() -> Result<()>
+{
+    let (region, backend) = Region::with_backend().await?;
+    let path = region.ready_cluster("blue").await?;
+    let name = region.names.cluster("blue");
+    let reason = "Cluster 'c1' has delete protection enabled and can't be deleted";
+    let refusals = std::iter::repeat_n(Fault::Refuse(400, reason.to_owned()), 2);
+    region.cs.fault(Method::DELETE, "/clusters/", refusals);
+    let accepted = region.arm.delete(&at(&name)).await?.expect(202)?;
+    until("the deletion to be refused", || async {
+        Ok((region.cs.count(&Method::DELETE, "/clusters/") > 0).then_some(()))
+    })
+    .await?;
+    region.advance(Duration::from_hours(13))?;
+    let status = region.ended(&accepted).await?;
+    let message = status["error"]["message"].as_str().unwrap();
+    assert!(message.contains("delete protection"), "{message}");
+    until("the deletion to be dispatched", || async {
+        Ok((region.cs.objects(&path)[0].1["state"] == "uninstalling").then_some(()))
+    })
+    .await?;
+    region.cs.remove(&path);
+    region.gone(&name).await?;
     Region::stop(backend).await
 }

@@ -26,7 +26,7 @@ use crate::error::WorkError;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::progress::Progress;
-use crate::refusal::{goes_with_cluster, of_change};
+use crate::refusal::{goes_with_cluster, of_change, of_deletion};
 use crate::shared::{Shared, service_id};
 
 pub use observe::Seen;
@@ -137,7 +137,7 @@ impl<T: Child> Children<T> {
                 Err(of_change(error, operation.as_ref().map(OperationSeen::name)))
             }
             Act::Upgrade(_) => Err(of_change(error, None)),
-            _ => Err(error.into()),
+            _ => Err(of_deletion(error)),
         }
     }
 }

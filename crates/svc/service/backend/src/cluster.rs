@@ -22,7 +22,7 @@ use crate::act::{Act, call_context, note_blocker, operation_of, reject, span, wa
 use crate::change::OperationSeen;
 use crate::error::WorkError;
 use crate::key::Key;
-use crate::refusal::of_change;
+use crate::refusal::{of_change, of_deletion};
 use crate::shared::{Shared, service_id};
 
 pub use observe::Seen;
@@ -99,8 +99,11 @@ impl Clusters {
                 Ok(())
             }
             Act::Delete => {
-                calls.delete_cluster(id).await?;
-                Ok(())
+                let Err(error) = calls.delete_cluster(id).await else { return Ok(()) };
+                if let Some(refusal) = error.refusal() {
+                    note_blocker(&self.shared, &key.0, target.operation.as_ref(), &refusal.reason);
+                }
+                Err(of_deletion(error))
             }
             Act::Upgrade(version) => {
                 calls.upgrade(id, version).await.map_err(|error| of_change(error, None))?;

@@ -74,6 +74,15 @@ pub fn of_change(failed: CallError, operation: Option<&str>) -> WorkError {
 /// No operation waits for the change: it is tried again.
 fn of_drift(failed: CallError) -> WorkError {
     match failed.refusal() {
+        Some(refusal) if matches(&NOT_NOW, &refusal.reason) => WorkError::NotNow(refusal.reason.clone()),
+        Some(refusal) => WorkError::DriftRefused(refusal.reason.clone()),
+        None => WorkError::Call(failed),
+    }
+}
+
+/// What the failure of a deletion means: it is asked for until it is taken.
+pub fn of_deletion(failed: CallError) -> WorkError {
+    match failed.refusal() {
         Some(refusal) => WorkError::NotNow(refusal.reason.clone()),
         None => WorkError::Call(failed),
     }
@@ -141,7 +150,7 @@ mod tests {
         }
         assert!(matches!(of_change(refusal(404, "gone"), Some("op")), WorkError::Call(_)));
         assert!(
-            matches!(of_change(refusal(400, "no"), None), WorkError::NotNow(_)),
+            matches!(of_change(refusal(400, "no"), None), WorkError::DriftRefused(_)),
             "drift has no operation"
         );
     }

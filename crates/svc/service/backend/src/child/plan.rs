@@ -75,6 +75,11 @@ fn plan_delete<T: Child>(seen: &Seen<T>, now: Timestamp) -> Step<Act<T>> {
 
 /// Clusters Service has it: it is asked to delete it, once, and again if it is not deleting.
 fn present<T: Child>(seen: &Seen<T>, uninstalling: bool, now: Timestamp) -> Step<Act<T>> {
+    let blocker = format!("[Clusters Service] the {} is uninstalling", T::NOUN);
+    if limit(seen).is_some_and(|limit| now >= limit) {
+        // First of all: the request to Clusters Service may be what fails.
+        return again(late(seen, &blocker, now));
+    }
     let Some(mut draft) = draft(seen) else { return Step::pass() };
     let dispatched = draft.value.service().cluster_service_deletion_timestamp.is_some();
     let mut acts = Vec::new();
@@ -86,8 +91,6 @@ fn present<T: Child>(seen: &Seen<T>, uninstalling: bool, now: Timestamp) -> Step
         draft.note("delete", Decided::Started, "deletion asked for in Clusters Service");
     }
     draft.dispatched();
-    let blocker = format!("[Clusters Service] the {} is uninstalling", T::NOUN);
-    judge_deletion(seen, &mut draft, &blocker, now);
     acts.extend(record(draft.finish("deletion dispatched")));
     acts.extend(note(seen, &blocker));
     // A deletion that is refused because the cluster goes is not repeated by events of this object.

@@ -18,7 +18,7 @@ use aro_ocm::ClusterState;
 use super::Seen;
 use super::observe::Service;
 use super::state::{state_of, waiting};
-use crate::act::{Act, record, until};
+use crate::act::{Act, again, record, until};
 use crate::change::Draft;
 use crate::progress::{Progress, error};
 
@@ -59,6 +59,12 @@ pub(super) fn plan(seen: &Seen, now: Timestamp) -> Step<Act<Cluster>> {
 /// Clusters Service has the cluster: it is asked to delete it, once, and again if it is not deleting.
 fn present(seen: &Seen, uninstalling: bool, reason: &str, now: Timestamp) -> Step<Act<Cluster>> {
     let Some(stored) = &seen.cluster else { return Step::pass() };
+    let remains = format!("Clusters Service is still deleting the cluster: {reason}");
+    if limit(seen).is_some_and(|limit| now >= limit) {
+        // First of all: the request to Clusters Service may be what fails.
+        let noted = seen.noted.as_deref().unwrap_or(&remains);
+        return again(late(seen, if reason.is_empty() { noted } else { &remains }, now));
+    }
     let dispatched = stored.value.service.cluster_service_deletion_timestamp.is_some();
     let mut acts = Vec::new();
     if !(dispatched && uninstalling) {
@@ -71,12 +77,7 @@ fn present(seen: &Seen, uninstalling: bool, reason: &str, now: Timestamp) -> Ste
             draft.note("delete", Decided::Started, "deletion asked for in Clusters Service");
         }
         draft.dispatched();
-        judge_deadline(
-            seen,
-            draft,
-            &format!("Clusters Service is still deleting the cluster: {reason}"),
-            now,
-        );
+        judge_deadline(seen, draft, &remains, now);
     }
     acts.extend(record(draft.and_then(|draft| draft.finish("deletion dispatched"))));
     let blocker =
