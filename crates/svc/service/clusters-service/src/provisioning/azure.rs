@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aro_base::{Class, Classify as _, SharedClock};
+use aro_base::{Class, Classify as _, SharedClock, chain};
 use aro_cloud::resources::GroupSpec;
 use aro_cloud::{ArmClient, CertificateSpec, Cloud, CloudError, Failure};
 use aro_control::saga::StepError;
@@ -91,7 +91,13 @@ fn correlated(arm: &ArmClient, target: &Target) -> ArmClient {
 
 /// A failed call as a failed step. What a customer or an operator may still repair is repeated until the deadline.
 fn step(error: &CloudError) -> StepError {
-    let failed = StepError::of(error);
+    // Without the correlation id: the same cause has the same text at every attempt.
+    let cause = match error.failure() {
+        Failure::Throttled(_) => "the subscription's request quota is used up".to_owned(),
+        failure => chain(failure).to_string(),
+    };
+    let text = format!("{} {}: {cause}", error.method(), error.target());
+    let failed = StepError::retry(text).with_class(error.class());
     match error.failure() {
         // A role that was just assigned, or that the customer has yet to assign.
         _ if error.is_forbidden() => failed.with_class(Class::Wait(Duration::from_secs(1))),

@@ -128,6 +128,9 @@ impl Reconcile for Clusters {
         let token = self.gate.permit(key).map_err(PassError::Withheld)?.token;
         let record = found.value;
         self.environment.introduce(&record);
+        if let Some(left) = self.environment.parked(&record) {
+            return Ok(Outcome::RequeueAfter(left));
+        }
         if record.deletion.is_some() {
             return self.remove(record, token).await;
         }
@@ -258,7 +261,8 @@ impl Clusters {
                     self.fail_step(&cx.record, step, reason).await?;
                 }
             }
-            Advance::Parked { step, reason, .. } => {
+            Advance::Parked { step, reason, after } => {
+                self.environment.park(&cx.record, *after);
                 if cx.record.state() != ClusterState::Error {
                     self.describe(&cx.record, &format!("{step}: {reason}")).await?;
                 }
@@ -346,16 +350,21 @@ impl Clusters {
             }
             Err(Unknown::Missing(on)) => return Ok(Outcome::Waiting { on, recheck: Some(BLOCKED) }),
         };
-        let due = self.due_of(&record.id);
-        let now = Instant::now();
-        if now >= due {
-            self.verify(&record, &known).await?;
-            self.postpone(&record.id);
-        }
         self.publish(&record, &known).await?;
         self.remove_auths(&record).await?;
         self.change(&record.id, settle_cluster).await?;
-        Ok(Outcome::RequeueAfter(self.due_of(&record.id).saturating_duration_since(now)))
+        if Instant::now() >= self.due_of(&record.id) {
+            self.postpone(&record.id);
+            if let Err(error) = self.verify(&record, &known).await {
+                // Desired changes go on; what cannot be repaired now is tried again sooner.
+                let on = aro_base::chain(&error).to_string();
+                tracing::warn!(cluster.id = %record.id, on, "cluster differs from what it should be");
+                self.environment.decide(&record.id, "verify", Decided::Waiting { on }, "");
+                self.due.lock().insert(record.id.clone(), Instant::now() + BLOCKED);
+            }
+            self.publish(&record, &known).await?;
+        }
+        Ok(Outcome::RequeueAfter(self.due_of(&record.id).saturating_duration_since(Instant::now())))
     }
 
     async fn auths(&self, id: &ClusterId) -> Result<Vec<ExternalAuthRecord>, PassError> {
@@ -431,6 +440,11 @@ impl Clusters {
         for (_, bundle) in crate::manifests::cluster_bundle_ids(&known.route.source, &record.id) {
             self.environment.publisher.forget(bundle);
         }
+        for pool in rows::pools_of(&self.environment.records, &record.id).await? {
+            let bundle = crate::manifests::pool_bundle_id(&known.route.source, &record.id, &pool.id);
+            self.environment.publisher.forget(bundle);
+            self.pools.add(PoolKey { cluster: pool.cluster_id, pool: pool.id });
+        }
         self.change(&record.id, |record| {
             let changed = record.provisioning != made;
             if changed {
@@ -472,14 +486,17 @@ impl Clusters {
         match self.delete.advance(id.as_str(), &cx, Deletion::default, token).await? {
             Advance::Completed(_) => self.forget(&record, token).await,
             Advance::Parked { step, reason, after } => {
+                self.environment.park(&record, after);
                 self.describe(&record, &format!("{step}: {reason}")).await?;
                 Ok(Outcome::RequeueAfter(after))
             }
             Advance::Stuck { step, reason } => {
                 // A deletion is never given up: the blocker is shown, and tried again.
+                let after = self.environment.step_deadline.min(BLOCKED);
+                self.environment.park(&record, after);
                 self.describe(&record, &format!("blocked at {step}: {reason}")).await?;
                 self.delete.resume(id.as_str(), token).await.map_err(DriveError::from)?;
-                Ok(Outcome::RequeueAfter(self.environment.step_deadline.min(BLOCKED)))
+                Ok(Outcome::RequeueAfter(after))
             }
             Advance::Unknown { reason } => {
                 tracing::error!(cluster.id = %id, reason, "deletion was begun by another release; left as it is");

@@ -10,6 +10,7 @@ use aro_decisions::{Decisions, Entry, Outcome};
 use aro_ocm::{ClusterId, names};
 use aro_region_layout::RegionLayout;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::infrastructure::Infrastructure;
 use crate::maestro::{Publisher, Route};
@@ -39,6 +40,16 @@ pub(super) struct Environment {
     pub(super) noop: bool,
     /// The names of clusters in the journal of decisions.
     pub(super) subjects: Mutex<HashMap<String, Subject>>,
+    /// Until when sagas wait.
+    pub(super) parked: Mutex<HashMap<ClusterId, Parked>>,
+}
+
+/// A saga waits until then, unless its cluster changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parked {
+    until: Instant,
+    generation: u64,
+    deleting: bool,
 }
 
 /// A cluster in the journal of decisions.
@@ -49,6 +60,29 @@ pub(super) struct Subject {
 }
 
 impl Environment {
+    /// Lets the saga of a cluster wait: what is written of the wait itself does not end it.
+    pub(super) fn park(&self, record: &ClusterRecord, after: Duration) {
+        let (generation, deleting) = (record.generation, record.deletion.is_some());
+        let mut parked = self.parked.lock();
+        if parked.len() >= MAX_SUBJECTS {
+            parked.clear();
+        }
+        parked.insert(record.id.clone(), Parked { until: Instant::now() + after, generation, deleting });
+    }
+
+    /// How long the saga of a cluster waits.
+    pub(super) fn parked(&self, record: &ClusterRecord) -> Option<Duration> {
+        let parked = *self.parked.lock().get(&record.id)?;
+        let same = (parked.generation, parked.deleting) == (record.generation, record.deletion.is_some());
+        let left = parked.until.saturating_duration_since(Instant::now());
+        (same && !left.is_zero()).then_some(left)
+    }
+
+    /// Ends a wait: something happened that it may be for.
+    pub(super) fn unpark(&self, id: &ClusterId) {
+        self.parked.lock().remove(id);
+    }
+
     /// Where bundles of a cluster go.
     pub(super) fn route(&self, record: &ClusterRecord, shard: &ShardRecord) -> Option<Route> {
         let consumer = shard.shard.consumer()?.to_owned();

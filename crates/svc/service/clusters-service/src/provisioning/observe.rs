@@ -54,6 +54,7 @@ impl StatusHandler for Observer {
 
 impl Observer {
     fn wake(&self, id: &ClusterId, object: &str) {
+        self.environment.unpark(id);
         self.clusters.add(ClusterKey(id.clone()));
         if let Some(pool) = pool_of(id, object) {
             self.pools.add(PoolKey { cluster: id.clone(), pool });

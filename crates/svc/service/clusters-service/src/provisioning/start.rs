@@ -83,6 +83,7 @@ pub fn start(shared: &Arc<Shared>, scope: &Scope) -> Result<(), RunError> {
         check_deadline: shared.config.check_deadline.get().min(step_deadline),
         noop: shared.config.noop,
         subjects: Mutex::default(),
+        parked: Mutex::default(),
     });
     let store = shared.records.store().clone();
     let replica = ReplicaId::new(format!("{LEASE}-{}", Uuid::new_v4().simple()));

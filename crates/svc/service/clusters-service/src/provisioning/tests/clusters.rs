@@ -44,6 +44,7 @@ async fn bench(world: Arc<World>) -> Bench {
 
 impl Bench {
     async fn pass(&self) -> Outcome {
+        self.site.environment.unpark(&record().id);
         self.clusters.reconcile(&ClusterKey(record().id)).await.unwrap()
     }
 
@@ -221,6 +222,47 @@ async fn a_change_is_published_once() {
     bench.pass().await;
     assert_eq!(bench.site.world.puts.lock().len(), before + 3);
     assert_eq!(bench.record().await.unwrap().state(), ClusterState::Updating, "until it is observed");
+}
+
+#[tokio::test]
+async fn a_wait_is_not_ended_by_what_is_written_of_it() {
+    let bench = bench(World::prompt()).await;
+    let missing = || StepError::wait("late role", std::time::Duration::from_secs(1));
+    *bench.site.world.checks.lock() = Some(missing());
+    bench.pass().await;
+    *bench.site.world.checks.lock() = None;
+    let key = ClusterKey(record().id);
+    let again = bench.clusters.reconcile(&key).await.unwrap();
+    assert!(matches!(again, Outcome::RequeueAfter(left) if left.as_millis() > 500), "{again:?}");
+    assert_eq!(bench.record().await.unwrap().state(), ClusterState::Validating);
+    bench.request_deletion().await;
+    bench.clusters.reconcile(&key).await.unwrap();
+    assert!(bench.record().await.is_none(), "a deletion ends it");
+}
+
+#[tokio::test]
+async fn a_resource_that_cannot_be_repaired_does_not_hold_back_a_change() {
+    let bench = bench(World::prompt()).await;
+    bench.pass().await;
+    bench.pass().await;
+    bench.clusters.due.lock().insert(record().id, tokio::time::Instant::now());
+    bench.site.world.errors.lock().push(("group", StepError::terminal("403 AuthorizationFailed")));
+    let before = bench.site.world.puts.lock().len();
+    bench.change(|record| record.generation += 1).await;
+    assert!(matches!(bench.pass().await, Outcome::RequeueAfter(left) if left.as_secs() <= 30));
+    assert_eq!(bench.site.world.puts.lock().len(), before + 3);
+}
+
+#[tokio::test]
+async fn what_was_removed_behind_our_back_is_made_again() {
+    let bench = bench(World::prompt()).await;
+    bench.pass().await;
+    bench.pass().await;
+    let everything = bench.site.world.exist.lock().clone();
+    bench.site.world.exist.lock().clear();
+    bench.clusters.due.lock().insert(record().id, tokio::time::Instant::now());
+    bench.pass().await;
+    assert_eq!(*bench.site.world.exist.lock(), everything);
 }
 
 #[tokio::test]

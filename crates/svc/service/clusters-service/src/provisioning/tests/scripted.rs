@@ -335,6 +335,7 @@ impl Site {
             check_deadline: Duration::from_secs(5),
             noop: false,
             subjects: Mutex::default(),
+            parked: Mutex::default(),
             records,
         };
         let site = Self { environment: Arc::new(environment), clock, world, directory };
