@@ -92,8 +92,11 @@ impl Section for ClustersServiceConfig {
         if self.shard_capacity == 0 {
             problems.add("shard_capacity", "must be at least 1");
         }
-        for (key, period) in [("step_deadline", self.step_deadline), ("check_deadline", self.check_deadline)]
-        {
+        for (key, period) in [
+            ("step_deadline", self.step_deadline),
+            ("check_deadline", self.check_deadline),
+            ("graph_cache", self.graph_cache),
+        ] {
             if period.get().is_zero() {
                 problems.add(key, "must not be zero");
             }

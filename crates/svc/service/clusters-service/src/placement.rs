@@ -5,6 +5,9 @@
 //! placements, in any number of processes, exceed a shard's capacity. Placements of one process wait for each other instead
 //! of conflicting.
 //!
+//! What was read is kept for a second, so that a burst of placements reads the slots once: the conditions of the write make
+//! an old view harmless, and a refusal is never decided on one.
+//!
 //! A slot whose cluster was never stored (the process died in between) is released by [`Placement::sweep`]; deleting a
 //! cluster releases its slot at the end.
 //!
@@ -15,10 +18,13 @@ mod choose;
 #[cfg(test)]
 mod tests;
 
-use aro_base::{Class, Classify, SharedClock, SignedDuration};
+use std::time::Duration;
+
+use aro_base::{Class, Classify, ETag, SharedClock, SignedDuration};
 use aro_ocm::{ClusterId, ShardId, Time};
 use aro_store::{Attempts, Batch, CollectionError, Op, PartitionKey, Query, StoreError, Typed};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::records::{
     CONTAINER, Record as _, Records, SHARD_PREFIX, SHARDS, ShardRecord, SlotsRecord, cluster_key, shard_key,
@@ -31,6 +37,8 @@ const PART: usize = 128;
 pub const MAX_CAPACITY: usize = 12_000;
 /// A slot without a cluster is kept this long: the request may be under way.
 const ABANDONED: SignedDuration = SignedDuration::from_mins(10);
+/// How long a view of shards and slots is used.
+const KEPT: Duration = Duration::from_secs(1);
 
 /// What a cluster needs of its shard.
 #[derive(Debug, Clone)]
@@ -82,7 +90,8 @@ pub struct Placement {
     records: Records,
     clock: SharedClock,
     capacity: usize,
-    turn: Mutex<()>,
+    /// The placement whose turn it is has the last view.
+    turn: Mutex<Option<(Instant, Seen)>>,
 }
 
 /// The shards with their slots, as read.
@@ -91,7 +100,25 @@ struct Seen {
     slots: Vec<Typed<SlotsRecord>>,
 }
 
+/// A batch that takes a slot.
+struct Taking {
+    batch: Batch,
+    /// Which operation writes the part.
+    index: usize,
+    /// The part as it is then.
+    part: Typed<SlotsRecord>,
+}
+
 impl Seen {
+    /// Takes over a part that was written.
+    fn keep(&mut self, mut part: Typed<SlotsRecord>, etag: ETag) {
+        part.etag = etag;
+        match self.slots.iter_mut().find(|known| known.key == part.key) {
+            Some(known) => *known = part,
+            None => self.slots.push(part),
+        }
+    }
+
     fn slots_of(&self, shard: ShardId) -> impl Iterator<Item = &Typed<SlotsRecord>> {
         self.slots.iter().filter(move |slots| slots.value.shard == shard)
     }
@@ -109,7 +136,7 @@ impl Seen {
 impl Placement {
     /// Placement with this capacity for shards that have none of their own.
     pub fn new(records: Records, clock: SharedClock, capacity: usize) -> Self {
-        Self { records, clock, capacity, turn: Mutex::new(()) }
+        Self { records, clock, capacity, turn: Mutex::new(None) }
     }
 
     /// Whether a cluster could be placed now.
@@ -120,18 +147,41 @@ impl Placement {
 
     /// Takes a slot for a cluster. Repeating it is safe: a cluster has one slot.
     pub async fn take(&self, id: &ClusterId, wanted: &Wanted) -> Result<ShardRecord, PlacementError> {
-        let _turn = self.turn.lock().await;
+        let mut turn = self.turn.lock().await;
         let mut attempts = Attempts::default();
         loop {
-            let seen = self.read().await?;
-            if let Some(taken) = seen.slots.iter().find(|slots| slots.value.clusters.contains_key(id))
-                && let Some(shard) = seen.shards.iter().find(|shard| shard.value.id == taken.value.shard)
-            {
-                return Ok(shard.value.clone());
+            let kept = turn.take().filter(|(read, _)| read.elapsed() < KEPT);
+            let is_fresh = kept.is_none();
+            let (read, mut seen) = match kept {
+                Some(kept) => kept,
+                None => (Instant::now(), self.read().await?),
+            };
+            if let Some(taken) = seen.slots.iter().find(|slots| slots.value.clusters.contains_key(id)) {
+                if !is_fresh {
+                    // It may have been released since.
+                    continue;
+                }
+                if let Some(shard) = seen.shards.iter().find(|shard| shard.value.id == taken.value.shard) {
+                    return Ok(shard.value.clone());
+                }
             }
-            let shard = choose(&seen.loads(self.capacity), wanted)?;
-            match self.records.store().write(self.taking(&seen, shard, id)?).await {
-                Ok(_) => return Ok(shard.value.clone()),
+            let shard = match choose(&seen.loads(self.capacity), wanted) {
+                Ok(shard) => shard.clone(),
+                Err(error) if is_fresh => return Err(error),
+                // There may be a new shard, or free slots.
+                Err(_) => continue,
+            };
+            let taking = self.taking(&seen, &shard, id)?;
+            match self.records.store().write(taking.batch).await {
+                Ok(written) => {
+                    if let Some(written) = written.into_iter().nth(taking.index) {
+                        seen.keep(taking.part, written.etag);
+                        *turn = Some((read, seen));
+                    }
+                    return Ok(shard.value);
+                }
+                // Decided on an old view: read again at once.
+                Err(StoreError::Conflict { .. }) if !is_fresh => continue,
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(CollectionError::from(error).into()),
             }
@@ -147,29 +197,41 @@ impl Placement {
         seen: &Seen,
         shard: &Typed<ShardRecord>,
         id: &ClusterId,
-    ) -> Result<Batch, CollectionError> {
+    ) -> Result<Taking, CollectionError> {
         let slots = &self.records.slots;
-        let mut batch = slots.batch(&PartitionKey::new(SHARDS)).with(self.records.shards.check(shard));
+        let partition = PartitionKey::new(SHARDS);
+        let mut batch = slots.batch(&partition).with(self.records.shards.check(shard));
         let now: Time = self.clock.now().into();
-        let mut taken = false;
+        let mut taken: Option<(usize, Typed<SlotsRecord>)> = None;
         let mut parts = 0;
         for part in seen.slots_of(shard.value.id) {
             parts = parts.max(part.value.part + 1);
-            if !taken && part.value.clusters.len() < PART {
+            if taken.is_none() && part.value.clusters.len() < PART {
                 let mut changed = part.clone();
                 changed.value.clusters.insert(id.clone(), now);
                 batch.push(slots.replace(&changed)?);
-                taken = true;
+                taken = Some((batch.len() - 1, changed));
             } else {
                 batch.push(slots.check(part));
             }
         }
-        if !taken {
-            let clusters = [(id.clone(), now)].into();
-            let new = SlotsRecord { shard: shard.value.id, part: parts, clusters };
-            batch.push(slots.create(new.names(), &new)?);
+        if let Some((index, part)) = taken {
+            return Ok(Taking { batch, index, part });
         }
-        Ok(batch)
+        let clusters = [(id.clone(), now)].into();
+        let new = SlotsRecord { shard: shard.value.id, part: parts, clusters };
+        let names = new.names();
+        let part = Typed {
+            key: slots.key(&partition, &names.id),
+            resource_id: names.resource_id.clone(),
+            etag: ETag::new(""),
+            version: 0,
+            modified: now.0,
+            expires: None,
+            value: new,
+        };
+        batch.push(slots.create(names, &part.value)?);
+        Ok(Taking { index: batch.len() - 1, batch, part })
     }
 
     /// Releases the slot of a cluster. Repeating it is safe.
@@ -181,6 +243,8 @@ impl Placement {
                 changed.await?;
             }
         }
+        // The kept view has the slot still.
+        self.turn.lock().await.take();
         Ok(())
     }
 

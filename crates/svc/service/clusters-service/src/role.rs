@@ -7,6 +7,7 @@ use aro_base::chain;
 use aro_decisions::Decisions;
 use aro_runtime::{BuildError, Checked, Component, Fault, Listener, Role, RunError, Scope, TaskKind};
 use aro_web::{ServeOptions, serve};
+use url::Url;
 
 use crate::api;
 use crate::config::ClustersServiceConfig;
@@ -16,7 +17,7 @@ use crate::ports::ClustersServicePorts;
 use crate::provisioning;
 use crate::records::Records;
 use crate::shared::Shared;
-use crate::versions::Versions;
+use crate::versions::{Graph, Versions};
 
 /// How often slots without a cluster are looked for.
 const SWEEP: Duration = Duration::from_mins(10);
@@ -68,6 +69,17 @@ impl Role for ClustersService {
         provisioning::start(&shared, &scope)?;
         let events = EventHub::new(&shared.records, shared.environment.clone());
         events.start(&scope);
+        if let Some(url) = &shared.config.graph_url {
+            let url = Url::parse(url)
+                .map_err(|error| RunError::caused("read clusters_service.graph_url", error))?;
+            let graph = Graph::new(url, shared.resolve.clone());
+            let graph = graph.map_err(|error| RunError::caused("read the update graph", error))?;
+            let following = shared.clone();
+            scope.spawn(TaskKind::Helper, "follow-update-graph", async move {
+                following.versions.follow(&graph, following.config.graph_cache.get()).await;
+                Ok::<_, Fault>(())
+            });
+        }
         let sweeping = shared.clone();
         scope.spawn(TaskKind::Helper, "sweep-slots", async move {
             sweep_slots(&sweeping).await;

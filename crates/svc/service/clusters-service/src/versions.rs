@@ -6,17 +6,25 @@
 
 mod catalogue;
 mod embedded;
+mod graph;
 mod number;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use aro_base::chain;
+use aro_net::Backoff;
 use parking_lot::RwLock;
 
 pub use catalogue::{Catalogue, Release};
+pub use graph::{Graph, GraphError};
 pub use number::VersionNumber;
 
 /// The channel groups.
 pub const CHANNEL_GROUPS: [&str; 3] = ["stable", "fast", "candidate"];
+
+/// Delays while the graph cannot be read.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_mins(10));
 
 /// What a cluster gets that names no version.
 pub const DEFAULT_VERSION: &str = "4.20.8";
@@ -35,5 +43,29 @@ impl Versions {
     /// The list as of now.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.0.read().clone()
+    }
+
+    /// Takes another list.
+    pub fn replace(&self, catalogue: Catalogue) {
+        *self.0.write() = Arc::new(catalogue);
+    }
+
+    /// Keeps the list as new as the graph. While the graph cannot be read the last list stays.
+    pub async fn follow(&self, graph: &Graph, refresh: Duration) {
+        let mut attempts = BACKOFF.attempts();
+        loop {
+            match graph.read().await {
+                Ok(catalogue) => {
+                    attempts.reset();
+                    tracing::debug!(releases = catalogue.releases().len(), "update graph read");
+                    self.replace(catalogue);
+                    tokio::time::sleep(refresh).await;
+                }
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "update graph not read; the last list of versions stays");
+                    attempts.wait().await;
+                }
+            }
+        }
     }
 }
