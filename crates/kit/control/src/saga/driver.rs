@@ -434,14 +434,14 @@ impl<S: Saga> Run<'_, S> {
         let mut parked: Option<Advance<S::State>> = None;
         let mut waiting = None;
         for (step, error) in &failed {
+            let text = self.cause(step.name, error);
             let left = self.deadline(step).saturating_sub(elapsed);
             let reason = match (error.class(), left.is_zero()) {
-                (Class::Terminal, _) => error.message().to_owned(),
-                (_, true) => format!("not done within {:?}: {error}", self.deadline(step)),
+                (Class::Terminal, _) => text.clone(),
+                (_, true) => format!("not done within {:?}: {text}", self.deadline(step)),
                 (_, false) => {
-                    waiting =
-                        Some(Waiting { step: step.name.to_owned(), reason: error.message().to_owned() });
-                    let next = self.parked(step.name, error.message(), error, left);
+                    waiting = Some(Waiting { step: step.name.to_owned(), reason: text.clone() });
+                    let next = self.parked(step.name, &text, error, left);
                     parked = Some(parked.map_or(next.clone(), |earlier| sooner(earlier, next)));
                     continue;
                 }
@@ -474,6 +474,12 @@ impl<S: Saga> Run<'_, S> {
             }
         }
         Ok(parked.unwrap_or(Advance::Gone))
+    }
+
+    /// The text that is shown of an error.
+    fn cause(&self, step: &str, error: &StepError) -> String {
+        let earlier = self.record.waiting.as_ref().filter(|waiting| error.follows() && waiting.step == step);
+        earlier.map_or_else(|| error.message().to_owned(), |waiting| waiting.reason.clone())
     }
 
     fn report_done(&self, done: &[&'static str]) {

@@ -225,6 +225,17 @@ async fn a_step_past_its_deadline_fails_with_its_last_cause_and_is_undone_in_rev
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_that_follows_from_an_earlier_one_does_not_hide_it() {
+    let bench = bench();
+    bench.fail("disk", StepError::retry("disk d: 429"));
+    bench.fail("disk", StepError::retry("not sent: throttled").that_follows());
+    assert!(matches!(bench.advance().await, Advance::Parked { .. }));
+    bench.later(60);
+    let Advance::Failing { reason, .. } = bench.advance().await else { panic!("not failing") };
+    assert_eq!(reason, "not done within 60s: disk d: 429");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hanging_step_ends_at_its_deadline() {
     struct Hangs;
     impl Saga for Hangs {

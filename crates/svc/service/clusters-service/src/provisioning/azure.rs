@@ -101,7 +101,9 @@ fn step(error: &CloudError) -> StepError {
     match error.failure() {
         // A role that was just assigned, or that the customer has yet to assign.
         _ if error.is_forbidden() => failed.with_class(Class::Wait(Duration::from_secs(1))),
-        Failure::Throttled(wait) => failed.with_class(Class::Wait((*wait).min(Duration::from_secs(5)))),
+        Failure::Throttled(wait) => {
+            failed.with_class(Class::Wait((*wait).min(Duration::from_secs(5)))).that_follows()
+        }
         _ => match error.class() {
             // A service may ask for more time than the step has.
             Class::Wait(wait) => failed.with_class(Class::Wait(wait.min(Duration::from_secs(5)))),
