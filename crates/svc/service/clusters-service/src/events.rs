@@ -5,7 +5,7 @@
 //! that reads the store, from its own cursor.
 //!
 //! A cursor is one of the store's. The store names no position inside of a stretch, so every event but the last of a stretch
-//! carries the cursor before it: whoever continues from there sees some events again and misses none.
+//! carries the cursor before it: a client that continues from there receives some events again and misses none.
 
 mod render;
 mod ring;

@@ -72,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Attributes that are computed for an answer, or that nobody may probe.
+    /// Attributes that are computed for an answer, and secrets, which a search could probe.
     fn hidden(self) -> &'static [&'static str] {
         match self {
             Self::Clusters => &["aro", "href", "kind"],

@@ -73,7 +73,7 @@ async fn clusters_go_to_the_least_loaded_active_shard_of_their_region() {
 }
 
 #[tokio::test]
-async fn a_full_region_is_told_apart_and_a_pinned_cluster_is_placed_anyway() {
+async fn a_full_region_is_an_error_of_its_own_and_a_pinned_cluster_is_placed_anyway() {
     let fixture = fixture(2).await;
     let full = fixture.shard(1, ShardStatus::Active).await;
     let offline = fixture.shard(2, ShardStatus::Offline).await;
