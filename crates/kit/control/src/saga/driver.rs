@@ -433,20 +433,23 @@ impl<S: Saga> Run<'_, S> {
         let elapsed = elapsed(self.record.since, driver.clock.now());
         let mut parked: Option<Advance<S::State>> = None;
         let mut waiting = None;
+        // What only follows from another failure of the stage comes last, so that it hides none.
+        let mut failed = failed;
+        failed.sort_by_key(|(_, error)| error.follows());
         for (step, error) in &failed {
-            let text = self.cause(step.name, error);
+            let (name, text) = self.cause(step.name, error);
             let left = self.deadline(step).saturating_sub(elapsed);
             let reason = match (error.class(), left.is_zero()) {
                 (Class::Terminal, _) => text.clone(),
                 (_, true) => format!("not done within {:?}: {text}", self.deadline(step)),
                 (_, false) => {
-                    waiting = Some(Waiting { step: step.name.to_owned(), reason: text.clone() });
+                    waiting.get_or_insert(Waiting { step: name, reason: text.clone() });
                     let next = self.parked(step.name, &text, error, left);
                     parked = Some(parked.map_or(next.clone(), |earlier| sooner(earlier, next)));
                     continue;
                 }
             };
-            let (step, reason) = (step.name.to_owned(), reason);
+            let step = name;
             self.record.waiting = None;
             self.record.since = driver.clock.now();
             self.record.phase = match committed {
@@ -476,10 +479,12 @@ impl<S: Saga> Run<'_, S> {
         Ok(parked.unwrap_or(Advance::Gone))
     }
 
-    /// The text that is shown of an error.
-    fn cause(&self, step: &str, error: &StepError) -> String {
-        let earlier = self.record.waiting.as_ref().filter(|waiting| error.follows() && waiting.step == step);
-        earlier.map_or_else(|| error.message().to_owned(), |waiting| waiting.reason.clone())
+    /// The step and the text that are shown of an error.
+    fn cause(&self, step: &str, error: &StepError) -> (String, String) {
+        match &self.record.waiting {
+            Some(earlier) if error.follows() => (earlier.step.clone(), earlier.reason.clone()),
+            _ => (step.to_owned(), error.message().to_owned()),
+        }
     }
 
     fn report_done(&self, done: &[&'static str]) {
