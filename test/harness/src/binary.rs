@@ -28,6 +28,11 @@ pub fn aro_binary(build: Build) -> Result<PathBuf> {
     built.clone().map_err(anyhow::Error::msg)
 }
 
+/// Whether `ARO_BINARY` names the binary under test: a release build, with which tests take their full size.
+pub fn is_given() -> bool {
+    given().is_some()
+}
+
 #[allow(clippy::disallowed_methods, reason = "tests and benchmarks have no configuration of their own")]
 fn given() -> Option<PathBuf> {
     std::env::var("ARO_BINARY").ok().map(PathBuf::from)

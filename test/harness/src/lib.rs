@@ -9,6 +9,6 @@ mod binary;
 mod process;
 mod stack;
 
-pub use binary::{Build, aro_binary};
+pub use binary::{Build, aro_binary, is_given};
 pub use process::{Process, StoreChoice};
 pub use stack::Stack;

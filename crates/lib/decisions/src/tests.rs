@@ -76,6 +76,11 @@ async fn what_is_not_finished_is_the_blocker() {
     let blockers = timeline.blockers();
     assert_eq!(blockers.len(), 1);
     assert_eq!((blockers[0].step.as_str(), &blockers[0].outcome), ("network", &waiting));
+    let state = vec![entry(&[CLUSTER], "state", Outcome::Done)];
+    record(&store, "backend", 2, state.clone()).await;
+    assert_eq!(Timeline::read(&store, CLUSTER).await.unwrap().blockers().len(), 1, "another role's state");
+    record(&store, "clusters-service", 3, state).await;
+    assert!(Timeline::read(&store, CLUSTER).await.unwrap().blockers().is_empty());
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ use crate::entry::{Outcome, Recorded, hosted_cluster, subject};
 const MAX_ENTRIES: usize = 10_000;
 /// The most names that are followed.
 const MAX_NAMES: usize = 64;
+/// Steps whose end is the end of what a role did before.
+const ENDS: [&str; 2] = ["operation", "state"];
 /// Entries read at once.
 const PAGE: usize = 500;
 
@@ -70,11 +72,14 @@ impl Timeline {
         Ok(Self { subject: asked, entries, truncated })
     }
 
-    /// What the thing waits for now: the last entry of each step that is neither done nor failed.
+    /// What the thing waits for now: the last entry of each step that is neither done nor failed. When a role has ended an
+    /// operation, or has reached a state, what it recorded before is history.
     pub fn blockers(&self) -> Vec<&Recorded> {
         let mut last: Vec<&Recorded> = Vec::new();
         for entry in &self.entries {
-            last.retain(|other| (&other.role, &other.step) != (&entry.role, &entry.step));
+            let ends = ENDS.contains(&entry.step.as_str())
+                && matches!(entry.outcome, Outcome::Done | Outcome::Failed { .. });
+            last.retain(|other| other.role != entry.role || (!ends && other.step != entry.step));
             last.push(entry);
         }
         last.retain(|entry| matches!(entry.outcome, Outcome::Started | Outcome::Waiting { .. }));

