@@ -49,7 +49,7 @@ const VERSION: &str = "2026-10-01";
 const SUBJECT: &str = "clusters-service";
 const CLUSTERS: &str = "/api/aro_hcp/v1alpha1/clusters";
 /// One creation, at most.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 pub async fn run(options: Options) -> Result<()> {
     let settings = [("telemetry.log", "warn"), ("clusters_service.shard_capacity", "100000")];
