@@ -14,6 +14,7 @@ use crate::customer::Customer;
 const CHAIN: [(&str, &str); 3] = [
     ("up.without", "[]"),
     ("frontend.clusters_service", CLUSTERS_SERVICE),
+    // The region's own, which other tests of the harness replace.
     ("frontend.location", crate::customer::LOCATION),
 ];
 const CLUSTERS_SERVICE: &str = "clusters-service.cluster-service.svc:8000";

@@ -300,6 +300,7 @@ async fn ports(
 ) -> Result<FrontendPorts> {
     let releases = OfferedReleases::new(clusters_service);
     Ok(FrontendPorts {
+        location: "uksouth".to_owned(),
         listener: Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "frontend.listen").await?,
         store: store.clone(),
         clock: clock.clone(),

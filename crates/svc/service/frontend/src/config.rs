@@ -10,8 +10,8 @@ aro_runtime::section! {
     pub struct FrontendConfig in "frontend" {
         /// Where the ARM API listens. Plain HTTP: TLS ends at the ingress. In a region, where `--debug-ports` opens it.
         pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),
-        /// The Azure region this instance serves; every resource gets it, regardless of its body.
-        pub location: String = "uksouth".to_owned(),
+        /// The Azure region this instance serves; every resource gets it, regardless of its body. Not set: `region.location`.
+        pub location: Option<String> = None,
         /// Set this when an authenticating ingress is the only way to reach `listen`. Required for any address but
         /// loopback, because the identity headers of a request are trusted.
         pub behind_ingress: bool = false,
@@ -47,7 +47,7 @@ impl Section for FrontendConfig {
             );
         }
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        if self.location.is_empty() || !self.location.chars().all(word) {
+        if self.location.as_deref().is_some_and(|name| name.is_empty() || !name.chars().all(word)) {
             problems.add("location", "must be an Azure region name such as \"uksouth\"");
         }
         if !self.clusters_service.is_empty() && HostPort::parse(&self.clusters_service).is_none() {

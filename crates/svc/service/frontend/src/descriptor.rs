@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aro_net::Resolve;
 use aro_peers::{ClustersService, ClustersServiceOptions};
+use aro_region_layout::RegionConfig;
 use aro_role::{DebugListener, ListenerDescriptor, Need, RoleDeployment, RoleDescriptor, services};
 use aro_runtime::{Fault, Role as _};
 
@@ -44,7 +45,10 @@ pub static DESCRIPTOR: RoleDescriptor = RoleDescriptor {
         let config = context.config.section::<FrontendConfig>();
         let config = config.map_err(|error| Fault::caused("read the frontend's configuration", error))?;
         let (catalogue, preflight) = behind(&config, context.resolve.clone());
+        let region = context.config.section::<RegionConfig>();
+        let region = region.map_err(|error| Fault::caused("read the region's configuration", error))?;
         let ports = FrontendPorts {
+            location: region.location.clone(),
             listener: context.listener(HTTP)?,
             store: context.store()?,
             clock: context.clock.clone(),

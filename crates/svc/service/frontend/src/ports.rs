@@ -69,6 +69,8 @@ impl Preflight for AcceptAll {
 
 /// Everything handed to the frontend when it is built.
 pub struct FrontendPorts {
+    /// The Azure region, where the configuration names none.
+    pub location: String,
     pub listener: aro_runtime::Listener,
     pub store: SharedStore,
     pub clock: SharedClock,

@@ -44,7 +44,7 @@ impl Role for Frontend {
         let shared = Arc::new(Shared {
             documents: Documents::new(ports.store, UnreadableDocuments::new(&ports.metrics)),
             clock: ports.clock,
-            location: config.location.clone(),
+            location: config.location.clone().unwrap_or(ports.location),
             allow_data_plane_identities: config.allow_data_plane_identities,
             catalogue: ports.catalogue,
             preflight: ports.preflight,

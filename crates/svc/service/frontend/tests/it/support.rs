@@ -50,6 +50,7 @@ impl Fixture {
         let (faulty, faults) = FaultStore::wrap(store.clone(), 1);
         let metrics = Metrics::new();
         let ports = FrontendPorts {
+            location: "uksouth".to_owned(),
             listener: Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "frontend.listen").await?,
             store: faulty,
             clock: clock.clone(),
