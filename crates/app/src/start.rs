@@ -220,7 +220,7 @@ impl Bound {
         config: &AppConfig,
         endpoints: &mut Vec<Endpoint>,
     ) -> Result<(), StartError> {
-        for role in config.registry.iter() {
+        for role in config.registry.iter().filter(|role| config.deploys(role.name)) {
             for descriptor in role.listeners {
                 let (Some(debug), Some(port)) = (&descriptor.debug, DebugPort::of(role, descriptor)) else {
                     continue;

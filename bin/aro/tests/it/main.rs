@@ -16,7 +16,17 @@ fn up_prints_its_endpoints_and_ctrl_c_ends_it_with_zero() {
     let endpoints = running.endpoints();
     assert_eq!(
         endpoints.keys().collect::<Vec<_>>(),
-        ["admin", "azure-local", "dns", "frontdoor", "frontend", "kube", "maestro", "proxy"]
+        [
+            "admin",
+            "azure-local",
+            "clusters-service",
+            "dns",
+            "frontdoor",
+            "frontend",
+            "kube",
+            "maestro",
+            "proxy"
+        ]
     );
     running.signal(Signal::SIGINT);
     let output = running.finish();

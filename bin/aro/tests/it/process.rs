@@ -45,6 +45,7 @@ impl Running {
             .args(["--set", "azure_local.listen=127.0.0.1:0", "--set", "dns.listen=127.0.0.1:0"])
             .args(["--set", "proxy.listen=127.0.0.1:0", "--set", "frontdoor.listen=127.0.0.1:0"])
             .args(["--set", "kube.listen=127.0.0.1:0", "--set", "maestro.debug_listen=127.0.0.1:0"])
+            .args(["--set", "clusters_service.debug_listen=127.0.0.1:0"])
             .arg("--endpoints-file")
             .arg(&file)
             .stdout(Stdio::piped())

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 
 fn sources() -> Sources {
     listeners()
+        .set("clusters_service.debug_listen", "127.0.0.1:0")
         .set("maestro.debug_listen", "127.0.0.1:0")
         .set("azure_local.listen", "127.0.0.1:0")
         .set("dns.listen", "127.0.0.1:0")
