@@ -10,13 +10,15 @@ use aro_arm::ResourceId;
 use aro_auth::{Issuer, PublishedKeys, Rules, StaticKeys, TokenVerifier};
 use aro_base::{Secret, SignedDuration};
 use aro_cloud::resources::{PrincipalType, RecordData, RecordSet, RoleAssignment, Tags};
-use aro_cloud::{ArmClient, Cloud, CloudConfig, SharedCredential, api_version};
+use aro_cloud::{ArmClient, Cloud, CloudConfig, Scope, SharedCredential, api_version};
 use aro_harness::{Process, StoreChoice};
 use aro_net::SystemResolve;
 use aro_pki::jws::{Algorithm, SigningKey};
 use aro_pki::{Authority, Validity};
 use aro_region_layout::{RegionConfig, RegionLayout};
 use aro_runtime::{Section as _, SystemClock};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use uuid::Uuid;
@@ -67,8 +69,20 @@ impl Account {
     async fn ownership(&self, subscription: &str) -> Result<RoleAssignment> {
         let path = format!("/subscriptions/{subscription}/providers/Microsoft.Authorization/roleAssignments");
         let all: Vec<RoleAssignment> = self.arm().list(&path, api_version::AUTHORIZATION, &[]).await?;
-        let owner = |one: &RoleAssignment| one.properties.role_definition_id.ends_with(OWNER);
+        let principal = self.principal().await?;
+        let owner = |one: &RoleAssignment| {
+            one.properties.role_definition_id.ends_with(OWNER)
+                && one.properties.principal_id.eq_ignore_ascii_case(&principal)
+        };
         all.into_iter().find(owner).context("an owner")
+    }
+
+    /// The object id in a token of the account.
+    async fn principal(&self) -> Result<String> {
+        let token = self.credential.token(&Scope::new("https://management.azure.com/")).await?;
+        let claims = token.secret.expose().split('.').nth(1).context("a JWT")?;
+        let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims)?)?;
+        Ok(claims["oid"].as_str().context("an object id")?.to_owned())
     }
 }
 
