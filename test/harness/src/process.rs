@@ -44,9 +44,12 @@ pub(crate) const LISTENERS: [&str; 13] = [
 /// themselves ([`aro_fixtures::CompletingBackend`]), for clusters whose networks and identities exist nowhere.
 pub(crate) const PROVIDER_ALONE: [(&str, &str); 3] = [
     ("frontend.clusters_service", ""),
-    ("frontend.location", "uksouth"),
+    (LOCATION, "uksouth"),
     ("up.without", "[\"backend\", \"clusters-service\"]"),
 ];
+
+/// Left out where a test sets the location of the whole region: the command line would win over a pod's environment.
+const LOCATION: &str = "frontend.location";
 
 /// A child process, its directory, and how it was started, so that it can be started again.
 pub struct Process {
@@ -202,7 +205,8 @@ impl Process {
         for listener in LISTENERS {
             command.args(["--set", &format!("{listener}=127.0.0.1:0")]);
         }
-        for (key, value) in PROVIDER_ALONE {
+        let in_region = self.settings.iter().any(|setting| setting.starts_with("region.location="));
+        for (key, value) in PROVIDER_ALONE.into_iter().filter(|(key, _)| !in_region || *key != LOCATION) {
             command.args(["--set", &format!("{key}={value}")]);
         }
         for setting in &self.settings {

@@ -408,7 +408,8 @@ impl<S: Saga> Run<'_, S> {
         let Ok(result) = tokio::time::timeout(within, act).await else {
             let last = self.record.waiting.as_ref().filter(|waiting| waiting.step == step.name);
             let last = last.map_or_else(String::new, |waiting| format!(": {}", waiting.reason));
-            return Err(StepError::retry(format!("no result in time{last}")));
+            // Another step of the stage knows more.
+            return Err(StepError::retry(format!("no result in time{last}")).that_follows());
         };
         let pending = result?;
         #[cfg(any(test, feature = "testing"))]

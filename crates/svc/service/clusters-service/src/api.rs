@@ -1,7 +1,7 @@
 //! The REST API, on both of its roots.
 //!
-//! The flow of a request: [`Api::serve`] finds the route, reads the body within its limits, compares it with the route's type
-//! table, and calls the handler; a [`Failure`] becomes the error body. Requests are counted, logged and traced around that.
+//! The flow of a request: `Api::serve` finds the route, reads the body within its limits, compares it with the route's type
+//! table, and calls the handler; a `Failure` becomes the error body. Requests are counted, logged and traced around that.
 //!
 //! Invariants:
 //! * Every answer but a 204 has JSON as its content type, and every answer from 400 on has a body: the client of this API

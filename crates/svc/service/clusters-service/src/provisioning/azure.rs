@@ -93,7 +93,7 @@ fn correlated(arm: &ArmClient, target: &Target) -> ArmClient {
 fn step(error: &CloudError) -> StepError {
     // Without the correlation id: the same cause has the same text at every attempt.
     let cause = match error.failure() {
-        Failure::Throttled(_) => "the subscription's request quota is used up".to_owned(),
+        Failure::Throttled(_) => "throttled: the subscription's request quota is used up".to_owned(),
         failure => chain(failure).to_string(),
     };
     let text = format!("{} {}: {cause}", error.method(), error.target());
@@ -101,9 +101,7 @@ fn step(error: &CloudError) -> StepError {
     match error.failure() {
         // A role that was just assigned, or that the customer has yet to assign.
         _ if error.is_forbidden() => failed.with_class(Class::Wait(Duration::from_secs(1))),
-        Failure::Throttled(wait) => {
-            failed.with_class(Class::Wait((*wait).min(Duration::from_secs(5)))).that_follows()
-        }
+        Failure::Throttled(wait) => failed.with_class(Class::Wait((*wait).min(Duration::from_secs(5)))),
         _ => match error.class() {
             // A service may ask for more time than the step has.
             Class::Wait(wait) => failed.with_class(Class::Wait(wait.min(Duration::from_secs(5)))),
