@@ -59,10 +59,10 @@ pub async fn run(options: Options) -> Result<()> {
     record("token, client secret", &bench.tokens(options.reads).await?)?;
     record("PUT resource group", &bench.put_groups(options.groups).await?)?;
     let before = resident_mib(pid)?;
-    record("PUT virtual network, new", &bench.put_networks(&options).await?)?;
+    record("PUT route table, new", &bench.put_route_tables(&options).await?)?;
     let after = resident_mib(pid)?;
-    bench.get_networks(&options, options.reads / 10).await?;
-    record("GET virtual network", &bench.get_networks(&options, options.reads).await?)?;
+    bench.get_route_tables(&options, options.reads / 10).await?;
+    record("GET route table", &bench.get_route_tables(&options, options.reads).await?)?;
     record("list the resources of one group", &bench.list_groups(&options, options.reads / 10).await?)?;
     let (count, took) = bench.list_all("/resources").await?;
     rows.push(Row::single(
@@ -78,7 +78,7 @@ pub async fn run(options: Options) -> Result<()> {
     let resources = options.groups * options.resources;
     ensure!(count as u64 == resources, "{count} of {resources} resources are listed");
     println!(
-        "\nempty {empty:.0} MiB, {resources} networks {:.1} MiB: {:.2} KiB each",
+        "\nempty {empty:.0} MiB, {resources} route tables {:.1} MiB: {:.2} KiB each",
         after - before,
         (after - before) * 1024.0 / resources as f64
     );
@@ -174,20 +174,20 @@ impl Bench {
         self.load(ARM, groups, 201, make).await
     }
 
-    async fn put_networks(&self, options: &Options) -> Result<Outcome> {
+    async fn put_route_tables(&self, options: &Options) -> Result<Outcome> {
         let groups = options.groups;
-        let address_space = json!({"addressPrefixes": ["10.0.0.0/16"]});
-        let body = json!({"location": "westus3", "properties": {"addressSpace": address_space}}).to_string();
+        let routes = json!([{"name": "r", "properties": {"addressPrefix": "10.0.0.0/16", "nextHopType": "VnetLocal"}}]);
+        let body = json!({"location": "westus3", "properties": {"routes": routes}}).to_string();
         let make =
-            self.arm("PUT", move |number| (network(number % groups, number / groups), body.clone()))?;
+            self.arm("PUT", move |number| (route_table(number % groups, number / groups), body.clone()))?;
         self.load(ARM, groups * options.resources, 201, make).await
     }
 
-    async fn get_networks(&self, options: &Options, requests: u64) -> Result<Outcome> {
+    async fn get_route_tables(&self, options: &Options, requests: u64) -> Result<Outcome> {
         let (groups, resources) = (options.groups, options.resources);
         let make = self.arm("GET", move |number| {
             let number = number.wrapping_mul(7919);
-            (network(number % groups, number / groups % resources), String::new())
+            (route_table(number % groups, number / groups % resources), String::new())
         })?;
         self.load(ARM, requests, 200, make).await
     }
@@ -223,8 +223,9 @@ impl Bench {
     }
 }
 
-fn network(group: u64, network: u64) -> String {
+/// A type without a quota: of virtual networks a location has a thousand.
+fn route_table(group: u64, table: u64) -> String {
     format!(
-        "/resourceGroups/g{group}/providers/Microsoft.Network/virtualNetworks/n{network}?api-version=2024-07-01"
+        "/resourceGroups/g{group}/providers/Microsoft.Network/routeTables/t{table}?api-version=2024-07-01"
     )
 }
