@@ -11,7 +11,7 @@ use aro_store::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::entry::{Recorded, hosted_cluster};
+use crate::entry::Recorded;
 
 /// Where the journal is.
 const DECISIONS: Container = Container::new("Decisions");
@@ -58,10 +58,4 @@ impl Documents {
         let id = format!("{nanos:024}-{:08}-{}", entry.sequence, Uuid::new_v4().simple());
         Names { id: DocId::new(&id), resource_id: format!("/{id}") }
     }
-}
-
-/// The name that an entry is stored under.
-pub(crate) fn primary(entry: &Recorded) -> Option<&str> {
-    let cluster = entry.subjects.iter().find_map(|subject| hosted_cluster(subject));
-    cluster.or_else(|| entry.subjects.first().map(String::as_str))
 }

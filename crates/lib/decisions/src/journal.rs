@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::mpsc;
 
-use crate::documents::{Alias, Documents, primary};
-use crate::entry::{Entry, Recorded, hosted_cluster, subject};
+use crate::documents::{Alias, Documents};
+use crate::entry::{Entry, Recorded, hosted_cluster};
 
 /// Entries that wait to be written, in bytes.
 const BUDGET: usize = 4 << 20;
@@ -159,7 +159,7 @@ impl Writer {
                 return Ok(Some(alias.value.of));
             }
         }
-        Ok(primary(entry).map(str::to_owned))
+        Ok(entry.subjects.first().cloned())
     }
 
     async fn alias(&mut self, name: String, place: &str) -> Result<(), aro_store::CollectionError> {
@@ -167,7 +167,7 @@ impl Writer {
             return Ok(());
         }
         let partition = PartitionKey::new(&name);
-        let alias = Alias { of: subject(place) };
+        let alias = Alias { of: place.to_owned() };
         let batch = self.documents.aliases.batch(&partition);
         let batch = batch.with(self.documents.aliases.create(Documents::alias_names(), &alias)?);
         match self.documents.aliases.store().write(batch).await {

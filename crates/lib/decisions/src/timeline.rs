@@ -66,7 +66,6 @@ impl Timeline {
                 known.filter(|name| !seen.contains(*name) && hosted_cluster(name).is_none()).cloned(),
             );
         }
-        // A child shows what is about it, and what is about its cluster alone.
         entries.sort_by(|a, b| (a.at, &a.role, a.sequence).cmp(&(b.at, &b.role, b.sequence)));
         entries.truncate(MAX_ENTRIES);
         Ok(Self { subject: asked, entries, truncated })

@@ -87,6 +87,14 @@ impl CredentialError {
     }
 }
 
+impl CredentialError {
+    /// The tenant does not exist (any more): AADSTS90002.
+    pub fn is_unknown_tenant(&self) -> bool {
+        const UNKNOWN_TENANT: u32 = 90_002;
+        matches!(self, Self::Refused { codes, .. } if codes.contains(&UNKNOWN_TENANT))
+    }
+}
+
 impl Classify for CredentialError {
     fn class(&self) -> Class {
         match self {

@@ -148,3 +148,10 @@ async fn no_secret_is_printed() {
     let text = format!("{credential:?} {token:?} {:?}", cloud.arm(credential.clone()));
     assert!(!text.contains("s3cret") && !text.contains("tok-"), "{text}");
 }
+
+#[test]
+fn a_tenant_that_does_not_exist_differs_from_other_refusals() {
+    let refused = |code| CredentialError::Refused { codes: vec![code], message: String::new() };
+    assert!(refused(90_002).is_unknown_tenant() && !refused(700_016).is_unknown_tenant());
+    assert!(!CredentialError::OtherTenant.is_unknown_tenant());
+}

@@ -116,6 +116,10 @@ fn gone(result: Result<(), CloudError>) -> Result<(), StepError> {
         Ok(()) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) if error.code() == Some("SubscriptionNotFound") => Ok(()),
+        // The tenant, with every subscription in it.
+        Err(error) if matches!(error.failure(), Failure::Credential(refused) if refused.is_unknown_tenant()) => {
+            Ok(())
+        }
         Err(error) => Err(step(&error)),
     }
 }
@@ -232,8 +236,7 @@ impl Infrastructure for Azure {
                 format!("{} is being deleted", target.managed_group_id()),
                 self.operation_poll,
             )),
-            Err(error) if error.code() == Some("SubscriptionNotFound") => Ok(()),
-            Err(error) => Err(step(&error)),
+            Err(error) => gone(Err(error)),
         }
     }
 
